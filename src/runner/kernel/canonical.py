@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Canonical bytes: the one encoding of a value that is hashed, signed or committed.
+
+RFC 8785 restricted to what `akaion-trace/1` allows: objects with `[a-z][a-z0-9_]*` names, arrays,
+strings without lone surrogates, booleans, null, integers up to 2^53-1. Floats are refused: decimals
+are strings. Within this profile the standard library's encoder is canonical.
+"""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from runner.kernel.messages import Json
+
+MAX_INTEGER: Final = 2**53 - 1
+MAX_DEPTH: Final = 8
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
+
+
+def canonical_bytes(value: Json) -> bytes:
+    """Return the canonical UTF-8 encoding of `value`.
+
+    Raises `ValueError` for a value outside the profile; the message never quotes it.
+    """
+    _check(value, MAX_DEPTH)
+    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise ValueError("a string holds a lone surrogate") from None
+
+
+def _check(value: Json, depth: int) -> None:
+    if depth < 0:
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
+    match value:
+        case None | bool() | str():
+            return
+        case int():
+            if abs(value) > MAX_INTEGER:
+                raise ValueError("an integer is beyond 2^53-1")
+        case Mapping():
+            for name, item in value.items():
+                if not _NAME.match(name):
+                    raise ValueError("a member name is not [a-z][a-z0-9_]{0,63}")
+                _check(item, depth - 1)
+        case Sequence():
+            for item in value:
+                _check(item, depth - 1)
+        case _:
+            raise ValueError(f"a {type(value).__name__} has no canonical encoding")

@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration: one file says what this box may do (I6).
+
+Owns the shape of a profile and the judgement of its data. Reads no file: `runner.assembly` hands in
+parsed YAML and a way to find lines. No security setting has a default that allows (I1, I7).
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Annotated, Any, Final, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from runner.kernel.errors import ConfigError, Mistake
+from runner.kernel.labels import DataClass
+
+Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+ClassName = Literal["C0", "C1", "C2", "C3"]
+Locate = Callable[[tuple[str | int, ...]], int]
+"""Maps a field's location to its line in the file (0 when unknown)."""
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, strict=True)
+
+
+class LocalityRequired(_Section):
+    """The locality grade a local backend needs before content of that class may reach it."""
+
+    C2: Literal["L0", "L1", "L2"] = "L0"
+    C3: Literal["L0", "L1", "L2"] = "L0"
+
+
+class PerimeterConfig(_Section):
+    """What may leave, and what happens when judging it fails."""
+
+    max_egress_class: Literal["none", "C0", "C1"] = "none"
+    fail_closed: bool = True
+    classifier: Literal["rules-only"] = "rules-only"
+    classifier_fault: Literal["deny", "as_c3"] = "deny"
+    locality_required: LocalityRequired = LocalityRequired()
+    enforcement: Literal["cooperative"] = "cooperative"
+
+    @property
+    def ceiling(self) -> DataClass | None:
+        """The highest class that may leave; None when nothing may."""
+        return None if self.max_egress_class == "none" else DataClass.parse(self.max_egress_class)
+
+
+class GrantedPath(_Section):
+    """A folder or file a tool may touch, and what the practice says about its content."""
+
+    path: str = Field(min_length=1)
+    data_class: ClassName | None = Field(default=None, alias="class")
+    matter: Name | None = None
+
+
+class Grant(_Section):
+    """One tool, and the limits on its arguments. A tool without a grant is denied."""
+
+    tool: Name
+    paths: tuple[GrantedPath, ...] = ()
+    access: Literal["read", "write"] = "read"
+    approval: Literal["never", "ask"] = "never"
+    trusted: bool = False
+    """For a host program's own tool only: the practice vouches for it, and the verdict names it."""
+
+    @field_validator("paths", mode="before")
+    @classmethod
+    def _accept_plain_paths(cls, value: Any) -> Any:  # noqa: ANN401 - parse step: untrusted data
+        if not isinstance(value, list | tuple):
+            return value
+        return tuple({"path": item} if isinstance(item, str) else item for item in value)
+
+
+class PolicyConfig(_Section):
+    """The grants. The default is denial and cannot be changed (I1)."""
+
+    default: Literal["deny"] = "deny"
+    grants: tuple[Grant, ...] = ()
+
+
+class LocalInference(_Section):
+    """A model on this machine."""
+
+    runtime: Literal["embedded", "llamacpp"]
+    model: str = Field(min_length=1)
+    endpoint: str | None = None
+    context: int = Field(default=4096, ge=512, le=1_048_576)
+    threads: int = Field(default=0, ge=0, le=1024)
+
+    @model_validator(mode="after")
+    def _endpoint_matches_runtime(self) -> "LocalInference":
+        if self.runtime == "embedded" and self.endpoint is not None:
+            raise ValueError("the embedded runtime has no endpoint")
+        if self.runtime != "embedded" and self.endpoint is None:
+            raise ValueError("an HTTP runtime needs an endpoint such as http://127.0.0.1:8080")
+        return self
+
+
+class RemoteInference(_Section):
+    """A model elsewhere. `max_class` is this backend's own ceiling, below the profile's."""
+
+    backend: Literal["akaion", "openai", "llamacpp"]
+    endpoint: str
+    model: str = Field(min_length=1)
+    max_class: Literal["C0", "C1"] = "C0"
+    credential: str | None = Field(default=None, pattern=r"^(env|file):.+$")
+
+
+class InferenceConfig(_Section):
+    """Which models exist, and which one the loop asks first."""
+
+    local: LocalInference | None = None
+    remote: RemoteInference | None = None
+    prefer: Literal["local", "remote"] = "local"
+    timeout_s: int = Field(default=600, ge=1, le=86_400)
+
+
+class BudgetConfig(_Section):
+    """Where a run stops by itself."""
+
+    steps: int = Field(default=8, ge=1, le=1000)
+    tokens: int = Field(default=20_000, ge=1, le=100_000_000)
+    seconds: int = Field(default=600, ge=1, le=604_800)
+
+
+class TraceConfig(_Section):
+    """Where the record goes. `path` and `keys` default to folders of the home directory."""
+
+    path: str | None = None
+    keys: str | None = None
+    sign: Literal[True] = True
+    seal_every: int = Field(default=256, ge=1, le=256)
+
+
+class Config(_Section):
+    """A whole profile."""
+
+    profile: Literal["detached", "attached", "appliance"]
+    perimeter: PerimeterConfig = PerimeterConfig()
+    policy: PolicyConfig = PolicyConfig()
+    inference: InferenceConfig = InferenceConfig()
+    budget: BudgetConfig = BudgetConfig()
+    trace: TraceConfig = TraceConfig()
+
+
+_FIXES: Final[Mapping[str, str]] = {
+    "extra_forbidden": "remove this key or correct its spelling",
+    "missing": "add this key",
+    "literal_error": "use one of the allowed values",
+    "string_pattern_mismatch": "use lower-case letters, digits, '-' or '_', as the reference describes",
+    "string_type": "write text here",
+    "int_type": "write a whole number here",
+    "bool_type": "write true or false here",
+}
+
+
+def parse_config(data: object, *, file: str, locate: Locate) -> Config:
+    """Return the judged configuration in `data` (nested mappings, as YAML gives them).
+
+    Raises `ConfigError` holding every mistake at once, each with its line in `file` and a fix.
+    """
+    try:
+        config = Config.model_validate(data)
+    except ValidationError as error:
+        details = error.errors(include_input=False, include_url=False)
+        raise ConfigError([_mistake(dict(detail), file, locate) for detail in details]) from None
+    mistakes = [
+        Mistake(file=file, line=locate(where), where=_dotted(where), problem=problem, fix=fix)
+        for where, problem, fix in _cross_checks(config)
+    ]
+    if mistakes:
+        raise ConfigError(mistakes)
+    return config
+
+
+def _mistake(detail: Mapping[str, Any], file: str, locate: Locate) -> Mistake:
+    where = tuple(detail["loc"])
+    kind = str(detail["type"])
+    fix = _FIXES.get(kind, "see docs/reference/profile.md for this key")
+    if kind == "literal_error":
+        fix = f"use one of: {detail['ctx']['expected']}"
+    problem = str(detail["msg"]).removeprefix("Value error, ")
+    return Mistake(file=file, line=locate(where), where=_dotted(where), problem=problem, fix=fix)
+
+
+def _dotted(where: tuple[str | int, ...]) -> str:
+    return ".".join(str(part) for part in where)
+
+
+def _cross_checks(config: Config) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
+    """Yield (location, problem, fix) for what no single field can know."""
+    remote, local = config.inference.remote, config.inference.local
+    if config.profile == "detached":
+        if remote is not None:
+            yield (
+                ("inference", "remote"),
+                "the detached profile has no remote backend",
+                "remove inference.remote, or use profile: attached",
+            )
+        if config.perimeter.ceiling is not None:
+            yield (
+                ("perimeter", "max_egress_class"),
+                "nothing may leave a detached box",
+                "set it to none, or use profile: attached",
+            )
+    elif remote is not None and config.perimeter.ceiling is None:
+        yield (
+            ("perimeter", "max_egress_class"),
+            "a remote backend is configured but nothing may leave",
+            "set it to C0 or C1, or remove inference.remote",
+        )
+    if config.inference.prefer == "remote" and remote is None:
+        yield (
+            ("inference", "prefer"),
+            "the preferred backend is not configured",
+            "add inference.remote, or set prefer: local",
+        )
+    if config.inference.prefer == "local" and local is None and remote is not None:
+        yield (
+            ("inference", "prefer"),
+            "there is no local model",
+            "add inference.local, or set prefer: remote",
+        )
+    if local is None and remote is None:
+        yield (("inference",), "no model is configured", "add inference.local")
+    seen: set[str] = set()
+    for index, grant in enumerate(config.policy.grants):
+        if grant.tool in seen:
+            yield (
+                ("policy", "grants", index, "tool"),
+                "this tool already has a grant",
+                "merge the two grants, so that one place says what the tool may do",
+            )
+        seen.add(grant.tool)

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every exception the runner raises.
+
+    RunnerError
+    ├── ConfigError            a profile is wrong: lists every mistake with file, line and fix
+    ├── PerimeterError
+    │   ├── SealError          a sealed object was made, copied or subclassed outside the perimeter
+    │   ├── EgressDenied       release() answered Denied
+    │   └── ToolDenied         the policy kernel answered Deny, or an approval did not come
+    ├── TraceError             the record could not be written: the step fails (I9)
+    ├── BackendError           a runtime refused, broke off, or answered nonsense
+    │   └── ReplyInvalid       a constrained reply did not validate
+    ├── TransportError         bytes could not be sent or received
+    ├── ToolError              a tool ran and failed; its message is safe to show to the model
+    ├── ModelError             weights are missing, corrupt, or cannot be fetched
+    └── LoopError              the agent loop was misused
+
+Messages name the rule, the field and the fix. They never quote content, and foreign exceptions are
+translated where they enter and not quoted, since their texts echo payloads (I12).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from runner.kernel.labels import DataClass
+
+
+class RunnerError(Exception):
+    """Root of everything the runner raises."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """One mistake in a file: `line` counts from 1 (0 when unknown), `where` is the dotted field, `fix` says how."""
+
+    file: str
+    line: int
+    where: str
+    problem: str
+    fix: str
+
+    def __str__(self) -> str:
+        """Return `file:line: where: problem (fix)`."""
+        place = f"{self.file}:{self.line}" if self.line else self.file
+        where = f" {self.where}:" if self.where else ""
+        return f"{place}:{where} {self.problem}. Fix: {self.fix}"
+
+
+class ConfigError(RunnerError):
+    """A profile cannot be used. `mistakes` holds all of them at once."""
+
+    def __init__(self, mistakes: Sequence[Mistake]) -> None:
+        self.mistakes = tuple(mistakes)
+        super().__init__("\n".join(str(mistake) for mistake in self.mistakes))
+
+
+class PerimeterError(RunnerError):
+    """Root of what the perimeter refuses."""
+
+
+class SealError(PerimeterError):
+    """A sealed object was constructed, copied, pickled or subclassed outside the perimeter."""
+
+
+class EgressDenied(PerimeterError):
+    """`release()` denied a request. Carries the rule and the class, never the content."""
+
+    def __init__(self, *, backend: str, reason: str, data_class: DataClass) -> None:
+        self.backend = backend
+        self.reason = reason
+        self.data_class = data_class
+        super().__init__(f"egress to backend {backend!r} denied: {reason} (class {data_class.name})")
+
+
+class ToolDenied(PerimeterError):
+    """A tool call was denied. `rule` names the policy rule, `hint` what would be allowed."""
+
+    def __init__(self, *, rule: str, hint: str) -> None:
+        self.rule = rule
+        self.hint = hint
+        super().__init__(f"tool call denied by {rule}: {hint}")
+
+
+class TraceError(RunnerError):
+    """The record could not be opened, written, sealed or synced."""
+
+
+class BackendError(RunnerError):
+    """A runtime refused a request, broke off, or answered something that is not its protocol."""
+
+
+class ReplyInvalid(BackendError):
+    """A constrained reply was truncated or did not validate against its schema."""
+
+
+class TransportError(RunnerError):
+    """Bytes could not be sent or received: refused, timed out, redirected."""
+
+
+class ToolError(RunnerError):
+    """A tool ran and failed. The message is written by the tool for the model to read."""
+
+
+class ModelError(RunnerError):
+    """Model weights are missing, corrupt, or cannot be fetched."""
+
+
+class LoopError(RunnerError):
+    """The agent loop was called in a way it does not support."""

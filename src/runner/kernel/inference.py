@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Inference: what is asked of a model and what crosses the wire for it.
+
+Owns the typed request (there is no `extra_body` through which content could ride), the exact bytes
+it becomes, and the reply. Leaves encoding to backends and judging to the perimeter. Serves P1.
+"""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from runner.kernel.messages import JsonObject, Message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferenceRequest:
+    """One question to a model.
+
+    `schema` constrains the reply to JSON of that JSON Schema (None: free text). `max_tokens` bounds the
+    reply; `temperature` is in [0, 2]; `seed` makes sampling repeatable where the runtime allows it.
+    """
+
+    messages: tuple[Message, ...]
+    schema: JsonObject | None = None
+    max_tokens: int = 512
+    temperature: float = 0.0
+    seed: int = 0
+    stream: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Address:
+    """Where bytes go: `scheme` http, https or inproc; `host` and `port` empty and 0 for inproc."""
+
+    scheme: str
+    host: str = ""
+    port: int = 0
+
+    def __str__(self) -> str:
+        """Return `scheme://host:port`."""
+        return f"{self.scheme}://{self.host}:{self.port}" if self.host else f"{self.scheme}:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireRequest:
+    """The exact bytes that would leave: what the gate judges and the transport sends, nothing else."""
+
+    method: str
+    address: Address
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WireReply:
+    """An answer as it arrives: `status` as in HTTP, `chunks` of body bytes in order."""
+
+    status: int
+    chunks: AsyncIterator[bytes] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """Token counts as the runtime reports them; 0 where it does not."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InferenceReply:
+    """What a backend decoded: `text`, `finish` ("stop", "length" or the runtime's own word), `usage`."""
+
+    text: str = field(repr=False)
+    finish: str
+    usage: Usage = Usage()

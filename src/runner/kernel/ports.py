@@ -1,0 +1,288 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports: what the inner rooms need from the world, as Protocols.
+
+`runner.capability` implements them, `runner.assembly` joins the two, `runner.testing` has a public
+fake of each. Interfaces hold no logic.
+"""
+
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol
+
+from runner.kernel.inference import Address, InferenceReply, InferenceRequest, WireReply, WireRequest
+from runner.kernel.labels import DataClass
+from runner.kernel.messages import JsonObject, ToolSpec
+
+
+class Clock(Protocol):
+    """Time, so that a test can own it."""
+
+    def now_us(self) -> int:
+        """Return the wall clock in microseconds since the Unix epoch, UTC."""
+
+    def monotonic(self) -> float:
+        """Return a clock in seconds that never goes back."""
+
+
+class Entropy(Protocol):
+    """Unpredictable bytes."""
+
+    def token(self, size: int) -> bytes:
+        """Return `size` random bytes fit for keys, salts and ids."""
+
+
+# --- inference ---------------------------------------------------------------------------------
+
+
+class Locality(StrEnum):
+    """How far "this backend is local" was checked (I10). Ordered by `rank`."""
+
+    REMOTE = "remote"
+    """Not local, or nothing was checked."""
+    L0 = "L0"
+    """Declared: the profile says local and the address is loopback."""
+    L1 = "L1"
+    """Fingerprinted: L0, and the server's own listing agrees."""
+    L2 = "L2"
+    """Contained: embedded in this process, or launched by us without egress."""
+
+    @property
+    def rank(self) -> int:
+        """Return 0 for remote up to 3 for contained."""
+        return tuple(Locality).index(self)
+
+
+class Decoder(Protocol):
+    """Turns the bytes of one reply into an `InferenceReply`, whatever their chunking."""
+
+    def feed(self, chunk: bytes) -> str:
+        """Take the next body bytes; return the text that became visible (may be empty)."""
+
+    def finish(self) -> InferenceReply:
+        """Return the whole reply; raise `BackendError` when the bytes were not one."""
+
+
+class Backend(Protocol):
+    """A pure codec for one runtime: does no I/O, holds no state between requests."""
+
+    @property
+    def name(self) -> str:
+        """The configured name, as in the trace."""
+
+    @property
+    def model(self) -> str:
+        """The model it asks for."""
+
+    @property
+    def address(self) -> Address:
+        """Where its wire requests go."""
+
+    def encode(self, request: InferenceRequest) -> WireRequest:
+        """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
+
+    def decoder(self, request: InferenceRequest, status: int) -> Decoder:
+        """Return a decoder for the reply to `request` that arrived with `status`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credential:
+    """A header added to the wire after `release()` (I5). Its value never shows in a repr."""
+
+    header: str
+    value: str = field(repr=False)
+
+
+class Transport(Protocol):
+    """Moves wire bytes. Only the perimeter holds one."""
+
+    def open(
+        self, wire: WireRequest, *, credential: Credential | None
+    ) -> AbstractAsyncContextManager[WireReply]:
+        """Send `wire` and yield its reply; raise `TransportError`. Leaving the context cancels."""
+
+
+class LocalityCheck(Protocol):
+    """Checks how local an endpoint is, now."""
+
+    async def grade(self, address: Address) -> Locality:
+        """Return the grade that was checked; `REMOTE` when in doubt."""
+
+
+# --- classification and approval ------------------------------------------------------------------
+
+
+class Finding(Protocol):
+    """What a classifier says about a text."""
+
+    @property
+    def data_class(self) -> DataClass:
+        """The class of what was found; C0 when nothing was."""
+
+
+class Classifier(Protocol):
+    """Finds what a text holds. Total on any string; a raised exception counts as a fault (I7)."""
+
+    @property
+    def version(self) -> str:
+        """Name and version of the rules, for the trace."""
+
+    def classify(self, text: str) -> Finding:
+        """Return what was found in `text`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalRequest:
+    """What a person is asked: `rendering` is the exact text to show, class first, escaped."""
+
+    tool: str
+    data_class: DataClass
+    rendering: str = field(repr=False)
+
+
+class Approver(Protocol):
+    """A person, or whoever stands for one."""
+
+    @property
+    def name(self) -> str:
+        """Who approves, as in the trace (a configured name)."""
+
+    async def approve(self, request: ApprovalRequest) -> bool:
+        """Return True only on an explicit yes."""
+
+
+# --- tools -------------------------------------------------------------------------------------------
+
+
+class Effect(StrEnum):
+    """What a tool can do to the world."""
+
+    READ = "read"
+    WRITE = "write"
+    NET = "net"
+    HOST = "host"
+    """A host program's own callable: unmediated, see the enforcement grades."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Root:
+    """A granted folder: `alias` is how the model names it, `path` where it is on this machine.
+
+    `declared` is the class the grant gives its files (None: the default for files decides).
+    """
+
+    alias: str
+    path: str
+    declared: DataClass | None = None
+    matter: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantedCall:
+    """A call the policy allowed: normalised `arguments`, and the only `roots` it may touch."""
+
+    arguments: JsonObject = field(repr=False)
+    roots: tuple[Root, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Excerpt:
+    """One line of a granted file: `file` is alias/relative path, `line` counts from 1."""
+
+    file: str
+    line: int
+    text: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolOutput:
+    """What a tool returns: `text` for the model; `excerpts` are lines that may be quoted as evidence."""
+
+    text: str = field(repr=False)
+    excerpts: tuple[Excerpt, ...] = ()
+
+
+class Tool(Protocol):
+    """Something with an effect, run only through `SealedTools`."""
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Name, description and JSON Schema of the arguments."""
+
+    @property
+    def effect(self) -> Effect:
+        """The strongest thing it can do."""
+
+    @property
+    def path_arguments(self) -> frozenset[str]:
+        """Names of the arguments that are paths inside a granted folder."""
+
+    def run(self, call: GrantedCall) -> ToolOutput:
+        """Do it, in a worker thread; raise `ToolError` with a message fit for the model."""
+
+
+# --- the record --------------------------------------------------------------------------------------
+
+
+class LogFile(Protocol):
+    """One open log: only ever grows."""
+
+    def append(self, data: bytes) -> None:
+        """Write `data` at the end; raise `OSError`."""
+
+    def sync(self) -> None:
+        """Return when everything appended is on the disk; raise `OSError`."""
+
+    def close(self) -> None:
+        """Close the handle."""
+
+
+class LogStore(Protocol):
+    """The folder of an instance's logs (a book), its head pin, and the writer's lock."""
+
+    def acquire(self) -> None:
+        """Take the one-writer lock for life; raise `TraceError` when another process has it."""
+
+    def release(self) -> None:
+        """Give the lock back."""
+
+    def names(self) -> Sequence[str]:
+        """Return the log file names, in order."""
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a log."""
+
+    def create(self, name: str, head: bytes) -> LogFile:
+        """Make a new log that starts with `head`, durably, and return it open."""
+
+    def read_pin(self) -> bytes | None:
+        """Return the head pin, kept outside the book; None when there is none yet."""
+
+    def write_pin(self, pin: bytes) -> None:
+        """Replace the head pin atomically and durably."""
+
+
+class SaltStore(Protocol):
+    """Keeps the salts of commitments, outside the trace. Deleting one erases what it opens."""
+
+    def keep(self, commit: str, salt: bytes) -> None:
+        """Remember the salt of `commit` (64 hex digits)."""
+
+    def sync(self) -> None:
+        """Return when every kept salt is on the disk."""
+
+
+class Signer(Protocol):
+    """The device key behind a port. `custody` says where the key lives."""
+
+    @property
+    def custody(self) -> str:
+        """One of file, keyring, process, hardware, memory."""
+
+    @property
+    def public_key(self) -> bytes:
+        """The 32 bytes of the Ed25519 public key."""
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 64-byte Ed25519 signature of `message`."""

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Judgement: values and bytes in, decisions out. Reaches the world only through kernel ports."""
