@@ -25,7 +25,7 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A removed stretch of a wire body: `pointer` (RFC 6901), `start` and `end` in code points, its `kind`."""
+    """A removed stretch of a body: `pointer` (RFC 6901), `start` and `end` in code points, its `kind`."""
 
     pointer: str
     start: int
@@ -52,7 +52,7 @@ class Redacted(Decision):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Denied(Decision):
-    """Nothing leaves. `reason` is a rule name of the perimeter; `data_class` what the bytes were judged to be."""
+    """Nothing leaves. `reason` names a rule of the perimeter; `data_class` is what the bytes were judged."""
 
     reason: str
     data_class: DataClass

@@ -31,7 +31,7 @@ class RunnerError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """One mistake in a file: `line` counts from 1 (0 when unknown), `where` is the dotted field, `fix` says how."""
+    """One mistake in a file: `line` from 1 (0: unknown), `where` the dotted field, `fix` what to do."""
 
     file: str
     line: int
