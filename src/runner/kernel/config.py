@@ -14,6 +14,8 @@ from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass
 
 Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
+Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}$")]
+"""A name that may stand in the trace."""
 ClassName = Literal["C0", "C1", "C2", "C3"]
 Locate = Callable[[tuple[str | int, ...]], int]
 """Maps a field's location to its line in the file (0 when unknown)."""
@@ -34,7 +36,7 @@ class PerimeterConfig(_Section):
     """What may leave, and what happens when judging it fails."""
 
     max_egress_class: Literal["none", "C0", "C1"] = "none"
-    fail_closed: bool = True
+    fail_closed: Literal[True] = True
     classifier: Literal["rules-only"] = "rules-only"
     classifier_fault: Literal["deny", "as_c3"] = "deny"
     locality_required: LocalityRequired = LocalityRequired()
@@ -83,7 +85,9 @@ class LocalInference(_Section):
     """A model on this machine."""
 
     runtime: Literal["embedded", "llamacpp"]
-    model: str = Field(min_length=1)
+    model: Word
+    weights: str | None = None
+    """A GGUF file for the embedded runtime; without it `model` is a name of the catalogue."""
     endpoint: str | None = None
     context: int = Field(default=4096, ge=512, le=1_048_576)
     threads: int = Field(default=0, ge=0, le=1024)
@@ -102,7 +106,7 @@ class RemoteInference(_Section):
 
     backend: Literal["akaion", "openai", "llamacpp"]
     endpoint: str
-    model: str = Field(min_length=1)
+    model: Word
     max_class: Literal["C0", "C1"] = "C0"
     credential: str | None = Field(default=None, pattern=r"^(env|file):.+$")
 

@@ -38,7 +38,7 @@ class Integrity(IntEnum):
 
     UNTRUSTED = 0
     """Web pages, mail, attachments, tool servers."""
-    FILES = 1
+    PRACTICE = 1
     """The practice's own files."""
     PLAN = 2
     """A plan handed over by a control plane: below the user."""

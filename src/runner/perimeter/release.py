@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The judgement behind `Perimeter.release()`: whether these exact bytes may go to this backend.
+
+Owns the rules, as a pure function of bytes, label, terms and classifier. Leaves sending and recording
+to `client.py`. Carries P1 and I7: any fault in here is a denial, and C3 never passes to a remote
+backend whatever the configuration says.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from runner.kernel.decisions import Allowed, Denied, Release
+from runner.kernel.inference import Address, WireRequest
+from runner.kernel.labels import DataClass, Label
+from runner.kernel.messages import Json
+from runner.kernel.ports import Classifier, Locality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackendTerms:
+    """What the profile says about one backend. `ceiling` is the highest class that may leave to it."""
+
+    name: str
+    local: bool
+    address: Address
+    ceiling: DataClass | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How the profile judges: the classifier, its fault mode, and the locality C2 and C3 need."""
+
+    classifier: Classifier
+    fault_as_c3: bool
+    locality_c2: Locality
+    locality_c3: Locality
+
+    def needed(self, data_class: DataClass) -> Locality:
+        """Return the locality grade a local backend needs for content of `data_class`."""
+        match data_class:
+            case DataClass.C3:
+                return self.locality_c3
+            case DataClass.C2:
+                return self.locality_c2
+            case DataClass.C0 | DataClass.C1:
+                return Locality.L0
+
+
+def judge(
+    wire: WireRequest, label: Label, *, terms: BackendTerms, locality: Locality, rules: Rules
+) -> Release:
+    """Return whether `wire`, made from content labelled `label`, may go to the backend of `terms`.
+
+    `locality` is the grade checked for this very connection. Total: whatever happens in here, the
+    answer is a decision.
+    """
+    try:
+        judged = label.with_detected(detect(wire, rules))
+        return _decide(wire, judged, terms, locality, rules)
+    except Exception:  # noqa: BLE001 - I7: any fault at all closes
+        return Denied(reason="fault.release", data_class=max(label.data_class, DataClass.C2))
+
+
+def _decide(
+    wire: WireRequest, label: Label, terms: BackendTerms, locality: Locality, rules: Rules
+) -> Release:
+    """Return the first objection as a denial; without one, the bytes are allowed."""
+    found = label.data_class
+    ceiling = -1 if terms.ceiling is None else terms.ceiling
+    objections = (
+        ("address-not-registered", wire.address != terms.address),
+        ("locality-too-weak", terms.local and locality.rank < rules.needed(found).rank),
+        ("c3-never-leaves", not terms.local and found is DataClass.C3),
+        ("nothing-may-leave", not terms.local and terms.ceiling is None),
+        ("class-above-ceiling", not terms.local and found > ceiling),
+    )
+    for reason, stands in objections:
+        if stands:
+            return Denied(reason=reason, data_class=found)
+    return Allowed(wire=wire, label=label)
+
+
+def detect(wire: WireRequest, rules: Rules) -> DataClass:
+    """Return the highest class found in `wire`: path, headers, and every JSON leaf and key of the body.
+
+    Raises `ValueError` for a body that is not JSON, and whatever the classifier raises unless the
+    profile counts a fault as C3.
+    """
+    texts = [wire.path, *(text for header in wire.headers for text in header)]
+    texts.extend(_texts(json.loads(wire.body, object_pairs_hook=_Members)))
+    try:
+        return max(rules.classifier.classify(text).data_class for text in texts)
+    except Exception:
+        if rules.fault_as_c3:
+            return DataClass.C3
+        raise
+
+
+class _Members(list[tuple[str, Json]]):
+    """A JSON object as its members in order: a repeated name hides nothing, as it would in a dict."""
+
+
+def _texts(value: Json) -> Iterator[str]:
+    """Yield every string, number and member name in `value`, without recursion."""
+    stack: list[Json] = [value]
+    while stack:
+        match stack.pop():
+            case _Members() as members:
+                for name, item in members:
+                    yield name
+                    stack.append(item)
+            case list() as items:
+                stack.extend(items)
+            case str() as text:
+                yield text
+            case int() | float() as number:
+                yield str(number)
+            case _:
+                pass
