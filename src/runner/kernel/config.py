@@ -28,8 +28,8 @@ class _Section(BaseModel):
 class LocalityRequired(_Section):
     """The locality grade a local backend needs before content of that class may reach it."""
 
-    C2: Literal["L0", "L1", "L2"] = "L0"
-    C3: Literal["L0", "L1", "L2"] = "L0"
+    c2: Literal["L0", "L1", "L2"] = Field(default="L0", alias="C2")
+    c3: Literal["L0", "L1", "L2"] = Field(default="L2", alias="C3")
 
 
 class PerimeterConfig(_Section):
@@ -102,12 +102,12 @@ class LocalInference(_Section):
 
 
 class RemoteInference(_Section):
-    """A model elsewhere. `max_class` is this backend's own ceiling, below the profile's."""
+    """A model elsewhere. `max_class` is this backend's own ceiling; without it the profile's counts."""
 
     backend: Literal["akaion", "openai", "llamacpp"]
     endpoint: str
     model: Word
-    max_class: Literal["C0", "C1"] = "C0"
+    max_class: Literal["C0", "C1"] | None = None
     credential: str | None = Field(default=None, pattern=r"^(env|file):.+$")
 
 

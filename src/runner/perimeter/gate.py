@@ -5,13 +5,11 @@ Owns `seal`, `seal_tools`, `task` and `release`, the single call site of P1. Lea
 call to `client.py` and `toolbox.py`, and the rules to `release.py` and `policy.py`.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, final
 
-from runner.kernel.canonical import canonical_bytes
 from runner.kernel.decisions import Denied, Release
 from runner.kernel.errors import SealError
 from runner.kernel.inference import WireRequest
@@ -24,10 +22,11 @@ from runner.perimeter.sealed import claim_witness
 from runner.perimeter.task import Task
 from runner.perimeter.toolbox import SealedTools
 from runner.perimeter.trace import records
+from runner.perimeter.trace.commit import caps_digest
 from runner.perimeter.trace.log import Trace
 
 _WITNESS: Final = claim_witness()
-_UNPROBED: Final = hashlib.sha256(canonical_bytes({"probed": False})).hexdigest()
+_UNPROBED: Final = caps_digest({"probed": False})
 """The capabilities of a backend nobody has probed."""
 
 LOCALITY_FRESH_S: Final = 5.0

@@ -5,7 +5,6 @@ Owns the sequence decide, approve, record, seal to disk, run, label, record. Lea
 `policy.decide` and the effect to the tool. Carries I1, I4, I9 and P2: a denied call runs nothing.
 """
 
-import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from runner.perimeter.policy import OTHER, Policy, decide, narrow
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import FILE_DEFAULT, Task
 from runner.perimeter.trace import records
+from runner.perimeter.trace.commit import rendering_digest
 from runner.perimeter.trace.log import Trace
 from runner.perimeter.validate import plain
 
@@ -178,7 +178,7 @@ class SealedTools(Sealed):
             call_id=decision.call_id,
             by="none" if approver is None else "user",
             args_commit=decision.args_commit,
-            rendering_digest=hashlib.sha256(request.rendering.encode()).hexdigest(),
+            rendering_digest=rendering_digest(request.rendering),
             expires=self._workshop.clock.now_us() + APPROVAL_LASTS_US,
             granted=granted,
         )

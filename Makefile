@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: Apache-2.0
+# The few commands a person types. Each prepares what it needs; once prepared, each works without network.
+
+# A clone keeps its models, traces and caches inside itself.
+export AKAION_HOME ?= $(CURDIR)/.akaion
+export PYTHON
+
+python := .venv/bin/python
+
+.PHONY: help setup models demo test check bench docs build clean
+
+help:
+	@echo "make setup   prepare .venv/ from the pinned requirements"
+	@echo "make models  fetch the small model that the tests use (98 MB)"
+	@echo "make demo    run the demonstration"
+	@echo "make test    static checks and the whole test suite"
+	@echo "make check   static checks only"
+	@echo "make bench   measurements against peers"
+	@echo "make docs    check the documentation's links"
+	@echo "make build   wheels and source archives into dist/"
+	@echo "make clean   remove what the other targets made, except models and traces"
+
+setup:
+	@scripts/setup
+
+models: setup
+	@$(python) scripts/models.py smollm2-135m-instruct
+
+demo: setup
+	@$(python) scripts/demo.py
+
+check: setup
+	@scripts/check
+
+test: models check
+	@scripts/test
+
+bench: setup
+	@scripts/bench
+
+docs: setup
+	@$(python) scripts/docs.py
+
+build: setup
+	@scripts/build
+
+clean:
+	rm -rf .venv dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

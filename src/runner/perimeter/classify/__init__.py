@@ -1,0 +1,11 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Classification by rules: which data class a text reaches by what it contains, and where.
+
+Owns the detectors. Leaves the declared and default parts of a label to those who know the source,
+and the decision to the gate. Carries I6 and I8; see README.md in this folder.
+"""
+
+from runner.perimeter.classify.engine import RULES, Classifier, classify_text
+from runner.perimeter.classify.model import Classification, Role, Rule, Span, View
+
+__all__ = ["RULES", "Classification", "Classifier", "Role", "Rule", "Span", "View", "classify_text"]

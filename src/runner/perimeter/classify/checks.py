@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks behind the patterns: check digits, lengths, and what a secret looks like.
+
+Owns the functions a rule's `check` may name. Each is pure and total over ASCII strings of bounded
+length (the patterns bound it), and returns the number of leading characters it accepts, 0 for none.
+Leaves the arithmetic of check digits to python-stdnum, the single place where it is imported.
+Carries I6 in part: a number is an identifier because its check digit says so, not its length.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+import stdnum.iban
+import stdnum.luhn
+from stdnum.be import nn
+from stdnum.de import idnr
+from stdnum.es import dni, nie
+from stdnum.fr import nir
+from stdnum.iso7064 import mod_97_10
+from stdnum.it import codicefiscale, iva
+from stdnum.nl import bsn
+from stdnum.pl import pesel
+from stdnum.pt import nif
+from stdnum.ro import cnp
+
+from runner.perimeter.classify.model import Check
+
+# Lengths of an IBAN by country, from the public register of ISO 13616.
+_IBAN_LENGTHS: Final = {
+    country: length
+    for length, countries in {
+        15: "NO",
+        16: "BE BI",
+        18: "DK FI FO GL NL SD",
+        19: "MK SI",
+        20: "AT BA EE KZ LT LU XK",
+        21: "CH CR HR LI LV",
+        22: "BG BH DE GB GE IE ME RS",
+        23: "AE GI IL IQ TL",
+        24: "AD CZ ES MD PK RO SA SE SK TN VG",
+        25: "LY PT ST",
+        26: "IS TR",
+        27: "BY DJ FR GR IT MC MR SM",
+        28: "AL AZ CY DO GT HU LB PL",
+        29: "BR EG PS QA UA",
+        30: "JO KW MU",
+        31: "MT SC",
+    }.items()
+    for country in countries.split()
+}
+
+_CARD_LENGTHS: Final = {"3": (15,), "4": (13, 16, 19), "5": (16,), "2": (16,), "6": (16, 19)}
+
+
+def _compact(candidate: str) -> str:
+    return "".join(character for character in candidate if character.isalnum()).upper()
+
+
+def _one_case(candidate: str) -> bool:
+    return candidate.isupper() or candidate.islower()
+
+
+def codice_fiscale(candidate: str) -> int:
+    """Accept a 16-character codice fiscale, omocodia included (DM 23 December 1976, art. 2-6).
+
+    Mixed case is refused: people write it in one case, encoded blobs do not.
+    """
+    compact = _compact(candidate)
+    if not _one_case(candidate) or codicefiscale.calc_check_digit(compact[:-1]) != compact[-1]:
+        return 0
+    return len(candidate) if codicefiscale.is_valid(compact) else 0
+
+
+def partita_iva(candidate: str) -> int:
+    """Accept eleven digits with a valid check digit (also the 11-digit provisional codice fiscale)."""
+    return len(candidate) if iva.is_valid(candidate) else 0
+
+
+def iban(candidate: str) -> int:
+    """Accept the leading part of `candidate` that is an IBAN, and give back the words after it."""
+    compact = _compact(candidate)
+    length = _IBAN_LENGTHS.get(compact[:2], 0)
+    compact = compact[:length]
+    if not length or len(compact) < length:
+        return 0
+    if not mod_97_10.is_valid(compact[4:] + compact[:4]) or not stdnum.iban.is_valid(compact):
+        return 0
+    return _prefix_with(candidate, length)
+
+
+def _prefix_with(candidate: str, count: int) -> int:
+    """Return the length of the shortest prefix holding `count` letters and digits."""
+    seen = 0
+    for index, character in enumerate(candidate):
+        seen += character.isalnum()
+        if seen == count:
+            return index + 1
+    return 0
+
+
+def card(candidate: str) -> int:
+    """Accept a payment card number: known first digit, a length that issuer uses, Luhn."""
+    compact = _compact(candidate)
+    if len(compact) not in _CARD_LENGTHS.get(compact[:1], ()) or len(set(compact)) == 1:
+        return 0
+    return len(candidate) if stdnum.luhn.is_valid(compact) else 0
+
+
+def phone(candidate: str) -> int:
+    """Accept an Italian number: mobile (3, nine or ten digits) or landline (0, six to eleven)."""
+    if "." in candidate and "-" in candidate:
+        return 0  # "09.30-12.30" is an opening time
+    digits = _compact(candidate)
+    for prefix in ("0039", "39"):
+        if digits.startswith(prefix) and not candidate.startswith("3") and len(digits) > len(prefix) + 5:
+            digits = digits[len(prefix) :]
+            break
+    mobile = digits.startswith("3") and len(digits) in {9, 10}
+    landline = digits.startswith("0") and not digits.startswith("00") and 6 <= len(digits) <= 11  # noqa: PLR2004 - digits of a landline
+    return len(candidate) if mobile or landline else 0
+
+
+def foreign_phone(candidate: str) -> int:
+    """Accept `+` and ten to fifteen digits (E.164 allows at most fifteen)."""
+    return len(candidate) if 10 <= len(_compact(candidate)) <= 15 else 0  # noqa: PLR2004 - bounds of E.164
+
+
+_PLACEHOLDERS: Final = ("xxx", "***", "...", "example", "changeme", "placeholder", "your", "redacted", "none")
+
+
+def secret_value(candidate: str) -> int:
+    """Accept what follows `password=` when it looks chosen or generated, not like a word or a variable.
+
+    At least six characters, of two kinds out of letters, digits and signs; no placeholder, no
+    template (`${VAR}`, `<password>`), no call or attribute of a program.
+    """
+    value = candidate.rstrip(".,;:)!?")
+    lowered = value.lower()
+    if len(value) < 6 or value[0] in "<${%([" or any(word in lowered for word in _PLACEHOLDERS):  # noqa: PLR2004 - shortest secret
+        return 0
+    if "(" in value or "os.environ" in lowered or len(set(value)) < 4:  # noqa: PLR2004 - "aaaa", "1212"
+        return 0
+    letters = any(character.isalpha() for character in value)
+    digits = any(character.isdigit() for character in value)
+    signs = any(not character.isalnum() and character not in "._-/'" for character in value)
+    return len(value) if digits + letters + signs > 1 else 0
+
+
+def stdnum_check(is_valid: Callable[[str], bool]) -> Check:
+    """Return a check that accepts the whole candidate when `is_valid` of its letters and digits holds."""
+
+    def check(candidate: str) -> int:
+        return len(candidate) if is_valid(_compact(candidate)) else 0
+
+    return check
+
+
+EU_CHECKS: Final[dict[str, Check]] = {
+    "be": stdnum_check(nn.is_valid),
+    "de": stdnum_check(idnr.is_valid),
+    "es_dni": stdnum_check(dni.is_valid),
+    "es_nie": stdnum_check(nie.is_valid),
+    "fr": stdnum_check(nir.is_valid),
+    "nl": stdnum_check(bsn.is_valid),
+    "pl": stdnum_check(pesel.is_valid),
+    "pt": stdnum_check(nif.is_valid),
+    "ro": stdnum_check(cnp.is_valid),
+}
+"""Checks of personal numbers of other EU states, by country."""

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Encoded runs inside a text: base64 (both alphabets, wrapped lines) and hexadecimal.
+
+Owns finding the runs, decoding them, and saying whether the result is text at all. Leaves the
+judging of the decoded text to the engine, which asks for corroboration there.
+Carries I6: an encoding does not hide an identifier; its depth is bounded by the engine, and each
+decoding is shorter than its source, so the whole stays linear.
+"""
+
+import base64
+import binascii
+from collections.abc import Iterator
+from itertools import chain
+from typing import Final
+
+from runner.perimeter.classify import pattern as patterns
+from runner.perimeter.classify.model import View
+from runner.perimeter.classify.views import Reading, fold
+
+BASE64: Final = r"[0-9A-Za-z+/_\-]{16,}(?:\r?\n[ \t]*[0-9A-Za-z+/_\-]{4,})*"
+HEXADECIMAL: Final = r"[0-9A-Fa-f]{2}(?:[ :]?[0-9A-Fa-f]{2}){9,}"
+
+_BASE64: Final = patterns.compile_pattern(BASE64)
+_HEXADECIMAL: Final = patterns.compile_pattern(HEXADECIMAL)
+_TEXT_SHARE: Final = 0.85
+"""The least share of printable characters in what counts as text; random bytes have about 0.4."""
+
+_PRINTABLE: Final = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
+_URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
+
+
+def decodings(reading: Reading) -> Iterator[Reading]:
+    """Yield the decoded text of every encoded run of `reading`; each maps to its whole run."""
+    for match in _HEXADECIMAL.finditer(reading.data):
+        start, end = match.span()
+        run = bytes(byte for byte in reading.data[start:end] if byte not in b" :")
+        yield from _as_text(reading, start, end, binascii.unhexlify(run))
+    for match in _BASE64.finditer(reading.data):
+        start, end = match.span()
+        yield from _base64_run(reading, start, end)
+
+
+def _base64_run(reading: Reading, start: int, end: int) -> Iterator[Reading]:
+    """Yield the run decoded whole; where that is no text, each line at the first alignment that is."""
+    run = reading.data[start:end]
+    attempts = chain(
+        [(start, run, 0)], ((at, line, shift) for at, line in _lines(start, run) for shift in range(4))
+    )
+    opened_to = start
+    for at, line, shift in attempts:
+        if at < opened_to:
+            continue
+        for opened in _as_text(reading, at, at + len(line), _decode(line[shift:])):
+            opened_to = at + len(line)
+            yield opened
+
+
+def _lines(start: int, run: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield each line of `run` with its offset, `run` itself standing at `start`."""
+    for line in run.split(b"\n"):
+        yield start, line
+        start += len(line) + 1
+
+
+def _decode(run: bytes) -> bytes:
+    symbols = run.translate(_URL_SAFE, b" \t\r\n")
+    usable = len(symbols) - (len(symbols) % 4 == 1)
+    padded = symbols[:usable] + b"=" * (-usable % 4)
+    return base64.b64decode(padded)
+
+
+def _as_text(reading: Reading, start: int, end: int, decoded: bytes) -> Iterator[Reading]:
+    decoded = decoded.replace(b"\0", b"")  # UTF-16 of Latin text is that text with zeros between
+    if end <= start or not decoded:
+        return
+    text = decoded.decode("utf-8", "replace")
+    printable = len(decoded) - len(decoded.translate(None, _PRINTABLE))
+    if printable < _TEXT_SHARE * len(decoded):
+        return
+    origin = reading.original_span(start, end)
+    data = fold(text).data
+    around = b" ".join((*reading.surroundings(start, end), reading.around))
+    yield Reading(view=View.DECODED, data=data, origin=[origin] * len(data), around=around)

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The classifier: every view of a text, one automaton over each, checks only for what it hits.
+
+Owns the order of the work and what counts as corroboration. Leaves the tables to `rules`,
+`contacts`, `credentials` and `lexicon`, joining with declared and default classes to the label
+(`runner.kernel.labels`), and what to do about a class to the gate.
+Carries I6 and I8 (it answers a class and cannot lower one). Pure: no I/O, no clock, no state that a
+call changes; total over `str`.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify.contacts import CONTACTS
+from runner.perimeter.classify.credentials import CREDENTIALS
+from runner.perimeter.classify.decode import BASE64, HEXADECIMAL, decodings
+from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
+from runner.perimeter.classify.model import Classification, Role, Rule, Span, View
+from runner.perimeter.classify.pattern import Pattern, Prefilter, compile_pattern
+from runner.perimeter.classify.rules import FOREIGN, IDENTIFIERS
+from runner.perimeter.classify.views import ESCAPE, Reading, fold, join, unescape
+
+RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, *LEXICON)
+"""The shipped rules, in the order in which they are tried."""
+
+_RELEASE: Final = "rules-1"
+_DEPTH: Final = 3
+"""How many encodings inside each other are opened."""
+
+_NEVER: Final = r"[^\x00-\xff]"
+"""A pattern that no folded text matches."""
+
+_ENCODINGS: Final = (ESCAPE, BASE64, HEXADECIMAL)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Detector:
+    """A rule made ready: its patterns compiled."""
+
+    rule: Rule
+    pattern: Pattern
+    context: Pattern | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Hit:
+    span: Span
+    role: Role
+
+
+class Classifier:
+    """Classifies texts by rules alone. Immutable, and safe to share between threads.
+
+    Arguments: `rules`, tried in order; the shipped ones when not given. A practice's registers are
+    further rules. Raises `ValueError` when a pattern is not RE2 syntax.
+    """
+
+    __slots__ = ("_detectors", "_prefilter", "_vocabulary", "version")
+
+    def __init__(self, rules: Iterable[Rule] = RULES) -> None:
+        detectors = tuple(
+            _Detector(
+                rule=rule,
+                pattern=compile_pattern(rule.pattern),
+                context=compile_pattern(rule.context) if rule.context else None,
+            )
+            for rule in rules
+        )
+        self._detectors = detectors
+        triggers = [detector.rule.trigger or detector.rule.pattern for detector in detectors]
+        self._prefilter = Prefilter([*triggers, *_ENCODINGS])
+        self._vocabulary = Prefilter(
+            [detector.rule.context if detector.rule.needs_context else _NEVER for detector in detectors]
+        )
+        self.version = _version([detector.rule for detector in detectors])
+        """Names the release and the very rules: part of the key of every cache of classifications."""
+
+    def classify(self, text: str, *, source: str | None = None) -> Classification:
+        """Return what the rules say about `text`.
+
+        `source` is the name of the field the text was found under, if any (a JSON key, a column):
+        a number under the key `iban` is as good as one behind the word. Time is linear in the
+        length of `text`. Raises nothing for any `str`.
+        """
+        name = fold(source or "").data
+        hits = list(self._hits(_first_readings(text), name, _DEPTH))
+        topics = [hit.span for hit in hits if hit.role is Role.TOPIC]
+        persons = sorted(hit.span.start for hit in hits if points_at_person(hit.span, hit.role))
+        found = [hit.span for hit in hits if hit.role is Role.FINDING]
+        spans = _without_doubles([*found, *subjects_of_persons(topics, persons)])
+        return Classification(
+            data_class=max((span.data_class for span in spans), default=DataClass.C0),
+            spans=spans,
+            version=self.version,
+        )
+
+    def _hits(self, readings: Iterable[Reading], source: bytes, depth: int) -> Iterator[_Hit]:
+        """Yield the hits in `readings` and in what is encoded inside them."""
+        for reading in readings:
+            seen = self._prefilter.hits(reading.data)
+            words = self._vocabulary.hits(b"\n".join((reading.data, reading.around, source)))
+            for index, detector in enumerate(self._detectors):
+                if index in seen and (index in words or not detector.rule.needs_context):
+                    yield from _search(detector, reading, source)
+            if depth:
+                yield from self._hits(self._inner(reading, seen), source, depth - 1)
+
+    def _inner(self, reading: Reading, seen: frozenset[int]) -> Iterator[Reading]:
+        escapes, base64, hexadecimal = (len(self._detectors) + offset for offset in range(len(_ENCODINGS)))
+        if escapes in seen:
+            yield unescape(reading)
+        if base64 in seen or hexadecimal in seen:
+            yield from decodings(reading)
+
+
+def _first_readings(text: str) -> Iterator[Reading]:
+    yield fold(text)
+    joined = join(text)
+    if joined is not None:
+        yield joined
+
+
+def _search(detector: _Detector, reading: Reading, source: bytes) -> Iterator[_Hit]:
+    """Yield the hits of one rule in one reading.
+
+    After a candidate that is refused the search goes on one character later, not behind it, so
+    that a decoy cannot hide the identifier that overlaps it.
+    """
+    data, position = reading.data, 0
+    group = min(detector.pattern.groups, 1)
+    while match := detector.pattern.search(data, position):
+        start, end = match.span(group)
+        accepted = detector.rule.check(data[start:end].decode("ascii"))
+        if not accepted:
+            position = start + 1
+            continue
+        position = max(start + accepted, position + 1)
+        if _corroborated(detector, reading, (start, start + accepted), source):
+            yield _hit(detector.rule, reading, start, start + accepted)
+
+
+def _corroborated(detector: _Detector, reading: Reading, found: tuple[int, int], source: bytes) -> bool:
+    """Say whether the hit counts: by its shape, or by a word of its vocabulary near it."""
+    derived = reading.view in {View.UNESCAPED, View.DECODED}
+    if not detector.rule.needs_context and (detector.rule.distinctive or not derived):
+        return True
+    if detector.context is None:
+        return False
+    nearby = (*reading.surroundings(*found), reading.around, source)
+    return any(detector.context.search(words) for words in nearby)
+
+
+def _hit(rule: Rule, reading: Reading, start: int, end: int) -> _Hit:
+    first, last = reading.original_span(start, end)
+    span = Span(
+        start=first, end=last, kind=rule.kind, rule=rule.name, data_class=rule.data_class, view=reading.view
+    )
+    return _Hit(span=span, role=rule.role)
+
+
+def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:
+    """Return the spans in order, none inside another of its kind; of two in one place the more literal."""
+    order = tuple(View)
+    ordered = sorted(spans, key=lambda span: (span.start, -span.end, span.kind, order.index(span.view)))
+    reach: dict[str, int] = {}
+    kept: list[Span] = []
+    for span in ordered:
+        if span.end > reach.get(span.kind, -1):
+            reach[span.kind] = span.end
+            kept.append(span)
+    return tuple(kept)
+
+
+def _version(rules: Sequence[Rule]) -> str:
+    digest = hashlib.sha256()
+    for rule in rules:
+        fields = (
+            rule.name,
+            rule.kind,
+            rule.data_class.name,
+            rule.pattern,
+            rule.check.__qualname__,
+            rule.context,
+            str(rule.needs_context),
+            str(rule.distinctive),
+            rule.role.value,
+        )
+        digest.update("\x1f".join((*fields, "\x1e")).encode())
+    return f"{_RELEASE}+{digest.hexdigest()[:12]}"
+
+
+_SHIPPED: Final = Classifier()
+
+
+def classify_text(text: str, *, source: str | None = None) -> Classification:
+    """Return what the shipped rules say about `text`; see `Classifier.classify`."""
+    return _SHIPPED.classify(text, source=source)

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sensitive subjects: health, judicial data, secrecy. A subject is C3 only when it is about somebody.
+
+Owns the reading of the lexicon file, its rules, and the joining of a subject with a person. Leaves
+deciding about documents that were declared secret to their labels.
+Carries the promise of the design that a topic is not a secret: a question about a drug, a statute
+or professional secrecy passes, and stops passing next to the person it concerns.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Final
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify.contacts import PERSON_KINDS
+from runner.perimeter.classify.model import Role, Rule, Span
+
+NEAR: Final = 2_000
+"""Code points between a subject and a person that still make one field of them (about a page)."""
+
+_PERSON: Final = "person"
+_EDGE: Final = r"(?:^|[^0-9A-Za-z])"
+_META: Final = frozenset(r".+*?()|[]{}^$\-")
+
+
+def parse_lexicon(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the terms of each section of a lexicon file.
+
+    Raises `ValueError` naming the line when a term stands before any section or is not plain
+    lower-case ASCII.
+    """
+    sections: dict[str, list[str]] = {}
+    terms: list[str] | None = None
+    for number, raw in enumerate(text.splitlines(), start=1):
+        line = raw.strip()
+        if not line or line.startswith("#"):
+            continue
+        if line.startswith("[") and line.endswith("]"):
+            terms = sections.setdefault(line[1:-1], [])
+        elif terms is None:
+            raise ValueError(f"lexicon line {number}: a term before any [section]")
+        elif not line.isascii() or line != line.lower():
+            raise ValueError(f"lexicon line {number}: write the term in lower case without accents")
+        else:
+            terms.append(line)
+    return {section: tuple(found) for section, found in sections.items()}
+
+
+def lexicon_rules(sections: dict[str, tuple[str, ...]]) -> tuple[Rule, ...]:
+    """Return one rule for each section: its terms as one automaton, whole words, any case."""
+    return tuple(
+        Rule(
+            name=f"lexicon-{section}",
+            kind=section,
+            data_class=DataClass.C0 if section == _PERSON else DataClass.C3,
+            pattern=rf"(?i){_EDGE}({'|'.join(map(_term, terms))})",
+            role=Role.MARKER if section == _PERSON else Role.TOPIC,
+            distinctive=True,
+        )
+        for section, terms in sections.items()
+    )
+
+
+def _term(term: str) -> str:
+    stem = term.removesuffix("*")
+    words = r"\s{1,3}".join(_literal(word) for word in stem.split())
+    if stem != term:
+        return words + r"[a-z]{0,16}"
+    return words if stem.endswith(":") else words + r"\b"
+
+
+def _literal(word: str) -> str:
+    return "".join("\\" + character if character in _META else character for character in word)
+
+
+def subjects_of_persons(topics: Sequence[Span], persons: Sequence[int]) -> list[Span]:
+    """Return those of `topics` that have a person near.
+
+    `persons` are the sorted start offsets of everything that points at one person.
+    """
+    return [topic for topic in topics if _nearest(persons, topic.start) <= NEAR]
+
+
+def _nearest(offsets: Sequence[int], position: int) -> float:
+    index = bisect_left(offsets, position)
+    return min(
+        (abs(offset - position) for offset in offsets[max(0, index - 1) : index + 1]), default=float("inf")
+    )
+
+
+def points_at_person(span: Span, role: Role) -> bool:
+    """Say whether `span`, a hit of a rule in `role`, stands for one natural person."""
+    return role is Role.MARKER or (role is Role.FINDING and span.kind in PERSON_KINDS)
+
+
+LEXICON: Final = lexicon_rules(
+    parse_lexicon(files("runner.perimeter.classify").joinpath("lexicon_it.txt").read_text(encoding="utf-8"))
+)
+"""The rules of the shipped lexicon, read once."""

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one place that touches google-re2: compiled patterns and the prefilter over all of them.
+
+Owns the options (one byte per character, no logging of patterns or text) and the guard around the
+set automaton. Leaves what the patterns mean to the rules.
+Carries the bound behind I6: RE2 has no backtracking, so hostile text cannot stall the gate; and it
+fails closed: an automaton that ran out of memory counts as "every pattern may match".
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final, Protocol, cast
+
+import re2
+
+_SET_MEMORY: Final = 64 << 20
+"""Bytes the set automaton may use before it starts over with an empty cache."""
+
+
+class Match(Protocol):
+    """What is used of a match."""
+
+    def span(self, group: int = 0) -> tuple[int, int]:
+        """Return the bytes range of `group`; (-1, -1) if it took no part."""
+
+
+class Pattern(Protocol):
+    """What is used of a compiled pattern, over bytes."""
+
+    @property
+    def groups(self) -> int:
+        """The number of capturing groups."""
+
+    def search(self, text: bytes, pos: int = 0) -> Match | None:
+        """Return the leftmost match that starts at `pos` or later."""
+
+    def finditer(self, text: bytes) -> Iterator[Match]:
+        """Yield the matches that do not overlap, from the left."""
+
+
+def _options(max_mem: int | None = None) -> re2.Options:
+    options = re2.Options()
+    options.encoding = re2.Options.Encoding.LATIN1
+    options.log_errors = False
+    if max_mem is not None:
+        options.max_mem = max_mem
+    return options
+
+
+def compile_pattern(pattern: str) -> Pattern:
+    """Compile `pattern` (ASCII, RE2 syntax) for folded text.
+
+    Raises `ValueError` when RE2 refuses it: look-around and back-references are not linear.
+    """
+    try:
+        return cast("Pattern", re2.compile(pattern.encode("ascii"), _options()))
+    except re2.error as error:
+        raise ValueError(
+            "a classifier pattern is not RE2 syntax: no look-around, no back-reference"
+        ) from error
+
+
+class Prefilter:
+    """One automaton over many patterns: a single pass says which of them can match at all."""
+
+    __slots__ = ("_count", "_set")
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        """Compile `patterns`; raise `ValueError` when RE2 refuses one of them."""
+        self._count = len(patterns)
+        self._set = re2.Set.SearchSet(_options(_SET_MEMORY))
+        try:
+            for each in patterns:
+                self._set.Add(each.encode("ascii"))
+            self._set.Add(b"")
+        except re2.error as error:
+            raise ValueError("a classifier pattern is not RE2 syntax") from error
+        self._set.Compile()
+
+    def hits(self, data: bytes) -> frozenset[int]:
+        """Return the indices of the patterns that may match in `data`.
+
+        The set's own answer to running out of memory is "nothing matched". The empty pattern, the
+        last one, matches everything: its absence tells the two apart, and then all may match.
+        """
+        found = self._set.Match(data)
+        if self._count not in found:
+            return frozenset(range(self._count))
+        return frozenset(found) - {self._count}

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of identifiers and contacts: one rule a line of thought, Italian first.
+
+Owns what counts as a personal identifier and which words corroborate a number without check digit.
+Leaves check digits to `checks`, credentials to `credentials`, sensitive subjects to `lexicon`.
+Carries I6: an identifier typed or pasted by a person is found without anybody having labelled it.
+
+How to read a pattern: texts are folded to ASCII first; `_EDGE` and `_END` are "no letter or digit
+here"; the group is the candidate; every repetition is bounded, because a candidate whose check
+fails is searched again one character on.
+"""
+
+from typing import Final
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify import checks
+from runner.perimeter.classify.model import Rule
+
+_C1: Final = DataClass.C1
+_C2: Final = DataClass.C2
+_EDGE: Final = r"(?:^|[^0-9A-Za-z])"
+_END: Final = r"(?:$|[^0-9A-Za-z])"
+_SEP: Final = r"(?:[ .\-]|\r?\n[ \t]{0,4})?"
+_OMO: Final = r"[0-9LMNPQRSTUV]"
+"""A digit of a codice fiscale, or the letter that replaces it (omocodia)."""
+
+_FISCAL: Final = (
+    r"(?i)(?:^|[^a-z])c\.? ?f\.?(?:[^a-z]|$)|cod(?:ice|\.) ?fisc|fiscal ?code|tax ?(?:code|id)|nat[oa] |"
+    r"paziente|intestat|residente|assistit|contribuente"
+)
+_PLATE: Final = r"[A-HJ-NPR-TV-Z]{2}"
+_CASE: Final = r"[0-9]{1,6} ?/ ?(?:19|20)?[0-9]{2}"
+_ROLL: Final = r"(?: ?(?:N\.? ?R|G\.? ?I\.? ?P|A\.? ?C|LAV|TRIB|DIB)\.?)?"
+_NUMBER: Final = r"\s{0,2}(?:n(?:umero|r|\.)?)?[.:o ]{0,3}\s{0,2}"
+
+IDENTIFIERS: Final = (
+    Rule(
+        name="codice-fiscale",
+        kind="codice_fiscale",
+        data_class=_C2,
+        pattern=rf"(?i)[A-Z]{{6}}{_OMO}{{2}}[ABCDEHLMPRST]{_OMO}{{2}}[A-Z]{_OMO}{{3}}[A-Z]",
+        check=checks.codice_fiscale,
+        context=_FISCAL,
+        trigger=rf"(?i)[A-Z]{_OMO}{{2}}[ABCDEHLMPRST]{_OMO}{{2}}[A-Z]{_OMO}{{3}}[A-Z]",
+    ),
+    Rule(
+        name="codice-fiscale-broken",
+        kind="codice_fiscale",
+        data_class=_C2,
+        pattern=(
+            rf"(?i){_EDGE}((?:[A-Z]{_SEP}){{6}}(?:[0-9]{_SEP}){{2}}[ABCDEHLMPRST]{_SEP}"
+            rf"(?:[0-9]{_SEP}){{2}}[A-Z]{_SEP}(?:[0-9]{_SEP}){{3}}[A-Z]){_END}"
+        ),
+        check=checks.codice_fiscale,
+        context=_FISCAL,
+        trigger=(
+            rf"(?i)[0-9]{_SEP}[0-9]{_SEP}[ABCDEHLMPRST]{_SEP}[0-9]{_SEP}[0-9]{_SEP}[A-Z]{_SEP}"
+            rf"[0-9]{_SEP}[0-9]{_SEP}[0-9]{_SEP}[A-Z]"
+        ),
+    ),
+    Rule(
+        name="codice-fiscale-11",
+        kind="codice_fiscale",
+        data_class=_C2,
+        pattern=rf"(?i)(?:c\.? ?f\.?|cod(?:ice|\.) ?fisc(?:ale|\.)?)[:\s]{{0,4}}{_NUMBER}([0-9]{{11}}){_END}",
+        check=checks.partita_iva,
+        context=_FISCAL,
+    ),
+    Rule(
+        name="partita-iva",
+        kind="partita_iva",
+        data_class=_C1,
+        pattern=rf"{_EDGE}(?i:IT ?)?([0-9]{{11}}){_END}",
+        check=checks.partita_iva,
+        context=r"(?i)p(?:art(?:ita|\.))?\.? ?i\.?v\.?a|vat|p\.i\.",
+        needs_context=True,
+    ),
+    Rule(
+        name="partita-iva-with-country",
+        kind="partita_iva",
+        data_class=_C1,
+        pattern=rf"{_EDGE}IT([0-9]{{11}}){_END}",
+        check=checks.partita_iva,
+        context=r"(?i)p(?:art(?:ita|\.))?\.? ?i\.?v\.?a|vat",
+    ),
+    Rule(
+        name="iban",
+        kind="iban",
+        data_class=_C2,
+        pattern=rf"(?i)(?:^|[^0-9A-Z]|iban)([A-Z]{{2}}{_SEP}[0-9]{_SEP}[0-9](?:{_SEP}[0-9A-Z]){{11,30}})",
+        check=checks.iban,
+        context=r"(?i)iban|bonific|conto|coordinate|accredit|bank|banca",
+        trigger=rf"(?i)(?:^|[^0-9A-Z]|iban)[A-Z]{{2}}{_SEP}[0-9]{_SEP}[0-9]{_SEP}[0-9A-Z]{_SEP}[0-9A-Z]",
+    ),
+    Rule(
+        name="payment-card",
+        kind="card",
+        data_class=_C2,
+        pattern=rf"{_EDGE}([2-6][0-9]{{3}}(?:[ \-]?[0-9]){{9,15}}){_END}",
+        check=checks.card,
+        context=r"(?i)cart[ae]|card|visa|amex|american express|maestro|\bpan\b|credit|debit|pagament|cvv",
+        needs_context=True,
+        trigger=r"[2-6][0-9]{3}(?:[ \-]?[0-9]){2}",
+    ),
+    Rule(
+        name="tessera-sanitaria",
+        kind="tessera_sanitaria",
+        data_class=_C2,
+        pattern=rf"{_EDGE}(80380(?:[ \-]?[0-9]){{15}}){_END}",
+        context=r"(?i)tessera|team|sanitari|health|assistit",
+        trigger=r"80380",
+    ),
+    Rule(
+        name="passport",
+        kind="passport",
+        data_class=_C2,
+        pattern=(
+            rf"(?i)(?:passaporto|passport){_NUMBER}([A-Z]{{2}} ?[0-9]{{7}}|[A-Z0-9]{{1,2}}[0-9]{{6,7}}){_END}"
+        ),
+        context=r"(?i)passap|passport",
+    ),
+    Rule(
+        name="identity-card",
+        kind="identity_card",
+        data_class=_C2,
+        pattern=(
+            rf"(?i)(?:carta d.? ?identita.?|c\.?i\.?e\.?|c\.i\.|identity card|documento)(?: elettronica)?"
+            rf"{_NUMBER}(C[A-Z][0-9]{{5}}[A-Z]{{2}}|[A-Z]{{2}} ?[0-9]{{7}}){_END}"
+        ),
+        context=r"(?i)identit|c\.?i\.?e|document",
+        trigger=rf"(?i)(?:C[A-Z][0-9]{{5}}[A-Z]{{2}}|[A-Z]{{2}} ?[0-9]{{7}}){_END}",
+    ),
+    Rule(
+        name="driving-licence",
+        kind="driving_licence",
+        data_class=_C2,
+        pattern=rf"(?i)(?:patente(?: di guida)?(?: cat(?:\.|egoria)? ?[A-E])?|driving licen[cs]e){_NUMBER}"
+        rf"([A-Z]{{2}}[0-9]{{7}}[A-Z]|U1[0-9A-Z]{{7}}[A-Z]){_END}",
+        context=r"(?i)patente|licen[cs]e",
+        trigger=r"(?i)patente|driving licen",
+    ),
+    Rule(
+        name="number-plate",
+        kind="number_plate",
+        data_class=_C2,
+        pattern=rf"(?i)(?:targ(?:a|ata|ato|he)|plate){_NUMBER}({_PLATE} ?[0-9]{{3}} ?{_PLATE}){_END}",
+        context=r"(?i)targ|plate",
+    ),
+    Rule(
+        name="case-number",
+        kind="case_number",
+        data_class=_C2,
+        pattern=rf"(?i){_EDGE}R\.? ?G\.?{_ROLL}{_NUMBER}({_CASE}){_END}",
+        context=r"(?i)r\.? ?g\.?",
+        trigger=r"(?i)R\.? ?G",
+    ),
+    Rule(
+        name="case-number-before",
+        kind="case_number",
+        data_class=_C2,
+        pattern=rf"(?i){_EDGE}({_CASE}) (?:R\. ?G|R\.? ?G\.? ?N\.? ?R){_END}",
+        context=r"(?i)r\.? ?g\.?",
+        trigger=r"(?i)/ ?[0-9]{2,4} R\.? ?G",
+    ),
+    Rule(
+        name="land-register",
+        kind="land_register",
+        data_class=_C2,
+        pattern=(
+            r"(?i)(fogli?o?\.? ?n?\.? ?[0-9]{1,4},? (?:part(?:icella|\.)|mapp(?:ale|\.)) ?n?\.? ?[0-9]{1,5}"
+            r"(?:,? sub(?:alterno|\.)? ?[0-9]{1,4})?)"
+        ),
+        context=r"(?i)catast|fogli",
+        trigger=r"(?i)fogl.{0,20}(?:part|mapp)",
+    ),
+    Rule(
+        name="cig",
+        kind="cig",
+        data_class=_C1,
+        pattern=rf"{_EDGE}(?:CIG|C\.I\.G\.){_NUMBER}([0-9A-Z]{{10}}){_END}",
+        context=r"CIG|C\.I\.G",
+    ),
+    Rule(
+        name="cup",
+        kind="cup",
+        data_class=_C1,
+        pattern=rf"{_EDGE}(?:CUP|C\.U\.P\.){_NUMBER}([A-Z][0-9]{{2}}[A-Z][0-9]{{11}}){_END}",
+        context=r"CUP|C\.U\.P",
+    ),
+    Rule(
+        name="sdi-code",
+        kind="sdi_code",
+        data_class=_C1,
+        pattern=rf"(?i)(?:codice (?:sdi|destinatario|univoco)|sdi){_NUMBER}([0-9A-Z]{{6,7}}){_END}",
+        context=r"(?i)sdi|destinatario|univoco",
+    ),
+)
+"""Identifiers of persons, goods and proceedings used in Italy."""
+
+
+def _foreign(name: str, country: str, shape: str, context: str) -> Rule:
+    return Rule(
+        name=name,
+        kind="national_id",
+        data_class=_C2,
+        pattern=rf"(?i){_EDGE}({shape}){_END}",
+        check=checks.EU_CHECKS[country],
+        context=rf"(?i){context}",
+        needs_context=True,
+    )
+
+
+FOREIGN: Final = (
+    _foreign(
+        "be-national-number",
+        "be",
+        r"[0-9]{2}\.?[0-9]{2}\.?[0-9]{2}-?[0-9]{3}\.?[0-9]{2}",
+        "registre national|rijksregister|niss|insz",
+    ),
+    _foreign(
+        "de-tax-id", "de", r"[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", "steuer|identifikationsnummer|idnr"
+    ),
+    _foreign("es-dni", "es_dni", r"[0-9]{8}-?[A-Z]", "dni|nif|documento nacional"),
+    _foreign("es-nie", "es_nie", r"[XYZ]-?[0-9]{7}-?[A-Z]", "nie|nif|extranjer"),
+    _foreign(
+        "fr-nir",
+        "fr",
+        r"[12] ?[0-9]{2} ?[0-9]{2} ?[0-9AB]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}",
+        "s.curit. sociale|nir|insee",
+    ),
+    _foreign("nl-bsn", "nl", r"[0-9]{9}", "bsn|burgerservicenummer|sofi"),
+    _foreign("pl-pesel", "pl", r"[0-9]{11}", "pesel"),
+    _foreign("pt-nif", "pt", r"[0-9]{9}", "nif|contribuinte"),
+    _foreign("ro-cnp", "ro", r"[0-9]{13}", "cnp|cod numeric personal"),
+)
+"""Personal numbers of other EU states: a check digit and a word of that state's language."""

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The bytes of one log: numbers, links and seals its lines.
+
+Owns sequence, time order, chain, tree and the log's own key, which exists in memory only. Leaves storage,
+locks and tasks to `log`. Carries I4: each line names the hash of the one before, each seal signs the root.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from runner.kernel.canonical import canonical_bytes
+from runner.kernel.errors import TraceError
+from runner.kernel.messages import Json
+from runner.kernel.ports import Signer
+from runner.perimeter.trace.merkle import CHAIN_START, Tree, leaf_hash
+from runner.perimeter.trace.note import checkpoint, join_note, signature_line, vkey
+from runner.perimeter.trace.records import Record
+
+MAX_LINE: Final = 1_048_576
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Head:
+    """Where a log stands: `size` lines, and the 32-byte `root` over them."""
+
+    size: int
+    root: bytes
+
+
+class Chain:
+    """The growing log `origin`, signed by the key made from 32 secret bytes.
+
+    Not thread-safe: `Trace` calls it under its lock. A refused record leaves it as it was.
+    """
+
+    __slots__ = ("_key", "_prev", "_public", "_tree", "_ts", "entries", "origin", "unsealed")
+
+    def __init__(self, *, origin: str, secret: bytes) -> None:
+        self.origin = origin
+        self.entries = 0
+        self.unsealed = 0
+        self._key: Ed25519PrivateKey | None = Ed25519PrivateKey.from_private_bytes(secret)
+        self._public = self._key.public_key().public_bytes_raw()
+        self._tree = Tree()
+        self._prev = CHAIN_START
+        self._ts = 0
+
+    @property
+    def vkey(self) -> str:
+        """The verifier key of this log."""
+        return vkey(self.origin, self._public)
+
+    @property
+    def size(self) -> int:
+        """The number of lines so far, seals included: the `seq` of the next one."""
+        return self._tree.size
+
+    def head(self) -> Head:
+        """Return size and root over all lines so far."""
+        return Head(size=self._tree.size, root=self._tree.root())
+
+    def entry(self, record: Record, *, now_us: int, task: str | None) -> bytes:
+        """Return the line of `record`, its newline included; time never goes back.
+
+        Raises `TraceError` when the record has no canonical line within the limit.
+        """
+        ts = max(now_us, self._ts)
+        fields: dict[str, Json] = {"kind": record.kind, "body": record.body(), "ts": ts}
+        if task is not None:
+            fields["task"] = task
+        line = self._link(fields)
+        self._ts = ts
+        self.entries += 1
+        self.unsealed += 1
+        return line
+
+    def seal(self, *, device: tuple[str, Signer] | None = None) -> bytes:
+        """Return a seal over every line so far, its newline included.
+
+        `device`, name and signer, signs the first seal of a log too. Raises `TraceError` after `destroy`.
+        """
+        if self._key is None:
+            raise TraceError(f"log {self.origin} is closed: its key is gone")
+        text = checkpoint(self.origin, self._tree.size, self._tree.root())
+        lines = [signature_line(self.origin, self._public, self._key.sign(text.encode()))]
+        if device is not None:
+            name, signer = device
+            lines.append(signature_line(name, signer.public_key, signer.sign(text.encode())))
+        line = self._link({"kind": "seal", "note": join_note(text, lines)})
+        self.unsealed = 0
+        return line
+
+    def destroy(self) -> None:
+        """Drop the log's key: from here on nobody can seal this log."""
+        self._key = None
+
+    def _link(self, fields: dict[str, Json]) -> bytes:
+        try:
+            line = canonical_bytes({**fields, "prev": self._prev, "seq": self._tree.size})
+        except ValueError as error:
+            raise TraceError(f"a {fields['kind']} record has no canonical form: {error}") from None
+        if len(line) > MAX_LINE:
+            raise TraceError(f"a {fields['kind']} record is longer than {MAX_LINE} bytes: split it")
+        leaf = leaf_hash(line)
+        self._tree.add(leaf)
+        self._prev = leaf.hex()
+        return line + b"\n"

@@ -1,0 +1,379 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The open log of a book: the one place where records are written.
+
+Owns the order of writing (`contracts/trace/v1`): lock, recover, header, entries, seals, close; the counts of
+tasks; commitments and their salts; ids. Leaves bytes to `chain`, files to a `LogStore`, the device key to a
+`Signer`. Carries I9: `barrier` returns only when the record is sealed and on the disk, and after one failure
+to write, this log takes nothing more (I7). Carries I4 with `chain`, and I12 with `shape`.
+"""
+
+import errno
+import os
+import threading
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from itertools import count
+from types import TracebackType
+from typing import Final, Literal, Self
+
+from runner.kernel.errors import TraceError
+from runner.kernel.ports import Clock, Entropy, LogFile, LogStore, SaltStore, Signer
+from runner.perimeter.trace.chain import Chain, Head
+from runner.perimeter.trace.commit import SALT_BYTES, commitment
+from runner.perimeter.trace.note import device_key_name
+from runner.perimeter.trace.records import (
+    OTHER,
+    Ceiling,
+    Close,
+    Header,
+    HostTool,
+    Record,
+    Recovery,
+    Sandbox,
+    TaskEnd,
+    TaskStart,
+    Unverifiable,
+)
+from runner.perimeter.trace.recover import ReadLog, encode_pin, log_name, read_last
+
+MAX_RECORDS: Final = 100_000
+_ID_BYTES: Final = 16
+_KEY_BYTES: Final = 32
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeaderFacts:
+    """What a header says that only the assembly knows.
+
+    `book` is the name of the book in every origin; `host` the machine's name, which enters as a commitment;
+    `boot_id` 32 hex digits, one per start of the system; the digests are those of `commit`.
+    """
+
+    book: str
+    host: str = field(repr=False)
+    boot_id: str
+    profile: str
+    policy_digest: str
+    config_digest: str
+    backends: tuple[str, ...]
+    host_tools: tuple[HostTool, ...] = ()
+    max_egress_class: Ceiling
+    enforcement: Literal["cooperative", "isolated"]
+    sandbox: Sandbox
+    unverifiable_because: tuple[Unverifiable, ...] = ()
+    writer: str
+    seal_every: int = 256
+    seal_ms: int = 1000
+
+
+class Trace:
+    """An open log. Made by `Trace.open`; safe to use from several threads, not after a fork.
+
+    As a context manager it closes itself, with reason `error` when an exception leaves the block.
+    """
+
+    def __init__(  # the arguments are the ports of `open`
+        self,
+        *,
+        store: LogStore,
+        signer: Signer,
+        salts: SaltStore,
+        clock: Clock,
+        entropy: Entropy,
+        facts: HeaderFacts,
+    ) -> None:
+        """Use `Trace.open`."""
+        self._store, self._signer, self._salts = store, signer, salts
+        self._clock, self._entropy, self._facts = clock, entropy, facts
+        self._pid = os.getpid()
+        self._lock = threading.Lock()  # guards chain, pending, tasks, state
+        self._committer = threading.Lock()  # taken before _lock: one batch goes to the disk at a time
+        self._state: Literal["open", "broken", "closed"] = "open"
+        self._pending = bytearray()
+        self._durable = 0  # lines that are sealed and on the disk
+        self._unsealed_since = 0.0
+        self._tasks: dict[str, Counter[str]] = {}
+        self._past_tasks: set[str] = set()
+        self._block_numbers = count()
+        self._log_no = 0
+        self._chain: Chain
+        self._file: LogFile
+
+    @classmethod
+    def open(
+        cls,
+        *,
+        store: LogStore,
+        signer: Signer,
+        salts: SaltStore,
+        clock: Clock,
+        entropy: Entropy,
+        facts: HeaderFacts,
+    ) -> Self:
+        """Take the writer's lock, check the last log against the head pin, and start the next log.
+
+        A log that was interrupted is left as it is and accounted for by a `recovery` record. Raises
+        `TraceError` when another process writes, the book does not agree with its pin, a fact is outside
+        the vocabulary, or the disk fails.
+        """
+        with _disk_errors("the book cannot be opened"):
+            store.acquire()
+            try:
+                last = read_last(store, book=facts.book, device=signer.public_key)
+                trace = cls(
+                    store=store, signer=signer, salts=salts, clock=clock, entropy=entropy, facts=facts
+                )
+                trace._begin(last)
+            except BaseException:
+                store.release()
+                raise
+        return trace
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.close("done" if kind is None else "error")
+
+    def __repr__(self) -> str:
+        return f"<Trace {self._log_no} {self._state}>"
+
+    # --- what callers mint -----------------------------------------------------------------------
+
+    def mint_id(self) -> str:
+        """Return a new id of 32 hex digits for a task, call or send."""
+        return self._entropy.token(_ID_BYTES).hex()
+
+    def mint_block(self) -> str:
+        """Return a new block id, unique in this log."""
+        return f"b{next(self._block_numbers)}"
+
+    def commit(self, payload: bytes) -> str:
+        """Return a commitment to `payload` under a new salt, which goes to the salt store.
+
+        Raises `TraceError` when the salt cannot be kept.
+        """
+        self._refuse_fork()
+        salt = self._entropy.token(SALT_BYTES)
+        commit = commitment(salt, payload)
+        with self._broken_by_any_error():
+            self._salts.keep(commit, salt)
+        return commit
+
+    def vocab_or_other(self, name: str, allowed: Collection[str]) -> tuple[str, str | None]:
+        """Return `name` if the profile allows the word, else "other" and a commitment to it (I12)."""
+        if name in allowed and name != OTHER:
+            return name, None
+        return OTHER, self.commit(name.encode("utf-8", "surrogatepass"))
+
+    # --- writing ---------------------------------------------------------------------------------
+
+    def append(self, record: Record, *, task: str | None = None) -> int:
+        """Put `record` on record and return its `seq`. It is durable only after `barrier`.
+
+        A full batch, or one older than `seal_ms`, is sealed and synced here. Raises `TraceError` when the
+        record does not fit its task, the log is full, closed, broken or forked, or the disk fails.
+        """
+        self._refuse_fork()
+        if isinstance(record, Header | Recovery | Close):
+            raise TraceError(f"a {record.kind} record is written by the trace itself")
+        with self._lock:
+            self._refuse_unless_open()
+            if self._chain.size + 2 * (len(self._tasks) + 3) > MAX_RECORDS:
+                raise TraceError(f"the log holds {MAX_RECORDS} records. Fix: close it and open the next one")
+            seq = self._add(self._in_task(record, task), task)
+            due = self._chain.unsealed == 0 or self._seal_is_overdue()
+        if due:
+            self.barrier(seq)
+        return seq
+
+    def barrier(self, seq: int | None = None) -> None:
+        """Return when the record `seq`, or everything so far, is sealed and on the disk (I9).
+
+        One sync serves every caller that waits. Raises `TraceError` when that is not so and cannot be made
+        so; the log is broken for good then.
+        """
+        self._refuse_fork()
+        with self._lock:
+            last = self._chain.size - 1
+        if seq is not None and seq > last:
+            raise TraceError("there is no such record yet")
+        target = last if seq is None else seq
+        if target < self._durable:
+            return
+        with self._committer:
+            if target >= self._durable:
+                self._refuse_unless_open()
+                self._write_batch()
+
+    def close(self, reason: Literal["done", "rotated", "shutdown", "error"] = "done") -> None:
+        """End the log: open tasks, the `close` record, a last seal; drop the key and the lock.
+
+        Open tasks end as `cancelled`, or `failed` when `reason` is `error`. A log that is broken, which was
+        reported when it broke, is only let go: the next one accounts for it. Closing again does nothing.
+        Raises `TraceError` when the end cannot be written, or in a forked child.
+        """
+        self._refuse_fork()
+        with self._committer:
+            if self._state == "closed":
+                return
+            try:
+                if self._state == "open":
+                    self._finish(reason)
+                    self._write_batch()
+            finally:
+                self._state = "closed"
+                self._chain.destroy()
+                self._file.close()
+                self._store.release()
+
+    # --- inside ----------------------------------------------------------------------------------
+
+    def _begin(self, last: ReadLog | None) -> None:
+        """Create the log after `last` with header and first seal, and account for `last` if it broke off."""
+        if last is not None:  # bring the pin to what was just checked: it never lags by more than one log
+            self._log_no = last.log_no
+            self._pin(last.head)
+            self._log_no += 1
+        log_id = self.mint_id()
+        self._chain = Chain(origin=f"{self._facts.book}/{log_id}", secret=self._entropy.token(_KEY_BYTES))
+        header = self._header(log_id, last)
+        head = self._chain.entry(header, now_us=self._clock.now_us(), task=None)
+        head += self._chain.seal(device=(device_key_name(self._facts.book), self._signer))
+        self._salts.sync()
+        self._file = self._store.create(log_name(self._log_no, log_id), head)
+        try:
+            self._pin(self._chain.head())
+            if last is not None and not last.complete:
+                self._add(last.as_recovery(), None)
+                self.barrier()
+        except BaseException:
+            self._file.close()
+            raise
+
+    def _header(self, log_id: str, last: ReadLog | None) -> Header:
+        facts, chain = self._facts, self._chain
+        return Header(
+            log_id=log_id,
+            log_no=self._log_no,
+            prev_log=None if last is None else last.as_prev(),
+            origin=chain.origin,
+            vkey=chain.vkey,
+            profile=facts.profile,
+            policy_digest=facts.policy_digest,
+            config_digest=facts.config_digest,
+            backends=facts.backends,
+            host_tools=facts.host_tools,
+            max_egress_class=facts.max_egress_class,
+            enforcement=facts.enforcement,
+            sandbox=facts.sandbox,
+            verifiable=not facts.unverifiable_because,
+            unverifiable_because=facts.unverifiable_because,
+            custody=self._signer.custody,  # type: ignore[arg-type]  # any other word is refused by Header
+            seal_every=facts.seal_every,
+            seal_ms=facts.seal_ms,
+            writer=facts.writer,
+            host_commit=self.commit(facts.host.encode("utf-8", "surrogatepass")),
+            boot_id=facts.boot_id,
+        )
+
+    def _in_task(self, record: Record, task: str | None) -> Record:
+        """Return `record` as it enters `task`, its counts filled in; raise `TraceError` if it cannot."""
+        if (record.TASK == "must" and task is None) or (record.TASK == "no" and task is not None):
+            raise TraceError(f"a {record.kind} record {'needs' if task is None else 'has no'} task")
+        if task is None:
+            return record
+        if isinstance(record, TaskStart):
+            if task in self._tasks or task in self._past_tasks:
+                raise TraceError("this task was started before")
+        elif task not in self._tasks:
+            raise TraceError(f"a {record.kind} record stands outside its task: start the task first")
+        if isinstance(record, TaskEnd):
+            return replace(record, counts=dict(self._tasks[task]))
+        return record
+
+    def _add(self, record: Record, task: str | None) -> int:
+        """Chain `record` and seal a full batch, in memory; return its seq. Holds the lock (or is alone)."""
+        seq, first = self._chain.size, self._chain.unsealed == 0
+        try:
+            self._pending += self._chain.entry(record, now_us=self._clock.now_us(), task=task)
+            if first:
+                self._unsealed_since = self._clock.monotonic()
+            if task is not None:
+                self._count(record, task)
+            if self._chain.unsealed >= self._facts.seal_every:
+                self._pending += self._chain.seal()
+        except TraceError:
+            raise  # the record was refused before anything changed
+        except BaseException:
+            self._state = "broken"
+            raise
+        return seq
+
+    def _count(self, record: Record, task: str) -> None:
+        if isinstance(record, TaskEnd):
+            del self._tasks[task]
+            self._past_tasks.add(task)
+        else:
+            self._tasks.setdefault(task, Counter())[record.kind] += 1
+
+    def _seal_is_overdue(self) -> bool:
+        return (self._clock.monotonic() - self._unsealed_since) * 1000 >= self._facts.seal_ms
+
+    def _write_batch(self) -> None:
+        """Seal what is not, write it, sync it, move the pin. Holds the committer's lock."""
+        with self._broken_by_any_error():
+            with self._lock:
+                if self._chain.unsealed:
+                    self._pending += self._chain.seal()
+                batch, self._pending = bytes(self._pending), bytearray()
+                head = self._chain.head()
+            self._salts.sync()  # before the seal that covers their commitments can exist on the disk
+            self._file.append(batch)
+            self._file.sync()
+            self._pin(head)
+            self._durable = head.size
+
+    def _pin(self, head: Head) -> None:
+        self._store.write_pin(encode_pin(self._log_no, head, self._facts.boot_id))
+
+    def _finish(self, reason: Literal["done", "rotated", "shutdown", "error"]) -> None:
+        with self._lock:
+            for task in list(self._tasks):
+                end = TaskEnd(outcome="failed" if reason == "error" else "cancelled")
+                self._add(self._in_task(end, task), task)
+            self._add(Close(entries=self._chain.entries + 1, reason=reason), None)
+            self._state = "closed"
+
+    @contextmanager
+    def _broken_by_any_error(self) -> Iterator[None]:
+        try:
+            with _disk_errors("the record cannot be written"):
+                yield
+        except BaseException:
+            self._state = "broken"
+            raise
+
+    def _refuse_unless_open(self) -> None:
+        if self._state == "broken":
+            raise TraceError("the log broke off at an earlier error and takes no more records (I9)")
+        if self._state == "closed":
+            raise TraceError("the log is closed")
+
+    def _refuse_fork(self) -> None:
+        if os.getpid() != self._pid:
+            raise TraceError("a forked process cannot write its parent's log. Fix: open a book of its own")
+
+
+@contextmanager
+def _disk_errors(what: str) -> Iterator[None]:
+    """Translate `OSError` into `TraceError`, with the name of the error and no path."""
+    try:
+        yield
+    except OSError as error:
+        reason = errno.errorcode.get(error.errno or 0, "input/output error")
+        raise TraceError(f"{what}: {reason}") from None

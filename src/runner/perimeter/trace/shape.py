@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vocabulary of the trace as types, and the check that nothing else enters a record.
+
+Owns the field types of `contracts/trace/v1` §4 and `Shape`, the base of every record: it checks each
+field against its annotation when it is built, and encodes itself. Carries I12: a value outside the
+vocabulary is refused, and the error names the field, never the value.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from enum import StrEnum
+from functools import cache
+from types import UnionType
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+
+from runner.kernel.canonical import MAX_INTEGER
+from runner.kernel.errors import TraceError
+from runner.kernel.labels import DataClass, Integrity
+from runner.kernel.messages import Json, JsonObject
+
+Rule: TypeAlias = Callable[[object], bool]
+
+
+def matching(pattern: str) -> Rule:
+    """Return the rule "a string that matches `pattern` as a whole"."""
+    compiled = re.compile(pattern)
+    return lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None
+
+
+def _within(low: int, high: int) -> Rule:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def _no_repeats(value: object) -> bool:
+    return isinstance(value, tuple) and len(set(value)) == len(value)
+
+
+Hex32 = Annotated[str, matching(r"[0-9a-f]{32}")]
+"""An id: 128 random bits."""
+Hex64 = Annotated[str, matching(r"[0-9a-f]{64}")]
+"""A digest or a commitment."""
+Name = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}")]
+"""A word of the profile or of the format, never one that a model, a document or a page chose."""
+BlockId = Annotated[str, matching(r"b(0|[1-9][0-9]*)")]
+Blocks = Annotated[tuple[BlockId, ...], _no_repeats]
+Commits = Annotated[tuple[Hex64, ...], _no_repeats]
+Names = Annotated[tuple[Name, ...], _no_repeats]
+Count = Annotated[int, _within(0, MAX_INTEGER)]
+TimeUs = Count
+"""Microseconds since 1970-01-01 UTC."""
+SealEvery = Annotated[int, _within(1, 256)]
+SealMs = Annotated[int, _within(1, 60_000)]
+Book = Annotated[str, matching(r"[a-z0-9][a-z0-9._/-]{0,94}")]
+
+_RENAMED: Final = {"data_class": "class", "from_class": "from", "to_class": "to"}
+_INTEGRITY: Final = {
+    Integrity.UNTRUSTED: "untrusted",
+    Integrity.PRACTICE: "practice",
+    Integrity.PLAN: "plan",
+    Integrity.USER: "user",
+}
+
+
+class Shape:
+    """Base of what may enter the trace. Subclasses are frozen keyword-only data classes.
+
+    Building one raises `TraceError` when a field is outside its type or `_defect` finds one.
+    """
+
+    __slots__ = ()
+    kind: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        """Check every field; raise `TraceError` naming the first that is wrong."""
+        for name, hint in self._hints().items():
+            if not _conforms(getattr(self, name), hint):
+                raise TraceError(f"{type(self).__name__}.{name} is not a word of the trace's vocabulary")
+        if defect := self._defect():
+            raise TraceError(f"{type(self).__name__}: {defect}")
+
+    def body(self) -> JsonObject:
+        """Return the members of this record as JSON; absent optional fields are left out."""
+        values = {name: getattr(self, name) for name in self._hints()}
+        return {
+            _RENAMED.get(name, name): _encoded(value) for name, value in values.items() if value is not None
+        }
+
+    @classmethod
+    @cache
+    def _hints(cls) -> Mapping[str, object]:
+        """Return the annotation of each field."""
+        hints = get_type_hints(cls, include_extras=True)
+        own = fields(cls)  # type: ignore[arg-type]  # every subclass is a data class
+        return {field.name: hints[field.name] for field in own}
+
+    def _defect(self) -> str | None:
+        """Say what is wrong between fields; None when nothing is."""
+        return None
+
+
+def _conforms(value: object, hint: object) -> bool:
+    """Return whether `value` is of the annotation `hint`, its rules included."""
+    arguments = get_args(hint)
+    match get_origin(hint):
+        case origin if origin is Annotated:
+            return _conforms(value, arguments[0]) and all(rule(value) for rule in arguments[1:])
+        case origin if origin is Literal:
+            return isinstance(value, str) and value in arguments
+        case origin if origin is Union or origin is UnionType:
+            return any(_conforms(value, choice) for choice in arguments)
+        case origin if origin is tuple:
+            return isinstance(value, tuple) and all(_conforms(item, arguments[0]) for item in value)
+        case origin if origin is Mapping:
+            return isinstance(value, Mapping) and all(
+                _conforms(key, arguments[0]) and _conforms(item, arguments[1]) for key, item in value.items()
+            )
+        case _:
+            return type(value) is hint or (isinstance(value, StrEnum) and hint is str)
+
+
+def _encoded(value: object) -> Json:
+    match value:
+        case DataClass():
+            return value.name
+        case Integrity():
+            return _INTEGRITY[value]
+        case Shape():
+            return value.body()
+        case tuple():
+            return [_encoded(item) for item in value]
+        case Mapping():
+            return {str(name): _encoded(item) for name, item in value.items()}
+        case str() | bool() | int():
+            return value
+        case _:
+            raise TraceError(f"a {type(value).__name__} has no place in the trace")
