@@ -31,10 +31,12 @@ class ProfileSource:
     data: Mapping[str, Any] = field(repr=False)
     file: str
     folder: Path
+    path: Path | None = None
+    """The practice's own file; None for a shipped profile."""
     tree: Any = field(repr=False, default=None)
 
     def line(self, where: tuple[str | int, ...]) -> int:
-        """Return the line of the field at `where`, or of its nearest parent in the file; 0 if neither is there."""
+        """Return the line of the field at `where`, or of its nearest parent there; 0 if neither is in the file."""
         node, line = self.tree, 0
         for part in where:
             if isinstance(node, CommentedMap) and part in node:
@@ -67,7 +69,9 @@ def read_profile(named: str | Path, overrides: Mapping[str, Any]) -> ProfileSour
     below = _plain(_load(_shipped(base), f"profiles/{base}.yaml"))
     below["inference"].pop("remote", None)
     merged = _merge(_merge(below, tree), overrides)
-    return ProfileSource(data=merged, file=str(named), folder=path.resolve().parent, tree=tree)
+    return ProfileSource(
+        data=merged, file=str(named), path=path.resolve(), folder=path.resolve().parent, tree=tree
+    )
 
 
 def _shipped(name: str) -> str:
@@ -102,11 +106,15 @@ def _load(text: str, name: str) -> CommentedMap:
     except DuplicateKeyError as error:
         raise _error(name, _mark(error), "", "a key stands twice", "keep one of the two") from None
     except MarkedYAMLError as error:
-        raise _error(name, _mark(error), "", "this is not YAML", "check indentation and quotes here") from None
+        raise _error(
+            name, _mark(error), "", "this is not YAML", "check indentation and quotes here"
+        ) from None
     except (YAMLError, ValueError, RecursionError):
         raise _error(name, 0, "", "this is not YAML", "write the profile as a YAML mapping") from None
     if not isinstance(tree, CommentedMap):
-        raise _error(name, 1, "", "a profile is a mapping of keys", "start with a line such as profile: detached")
+        raise _error(
+            name, 1, "", "a profile is a mapping of keys", "start with a line such as profile: detached"
+        )
     return tree
 
 

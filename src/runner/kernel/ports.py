@@ -128,8 +128,8 @@ class Classifier(Protocol):
     def version(self) -> str:
         """Name and version of the rules, for the trace."""
 
-    def classify(self, text: str) -> Finding:
-        """Return what was found in `text`."""
+    def classify(self, text: str, *, source: str | None = None) -> Finding:
+        """Return what was found in `text`; `source` names the field it stands in, such as a JSON key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

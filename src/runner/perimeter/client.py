@@ -7,6 +7,7 @@ judgement to `Perimeter.release()` and sending to the transport. Carries P1, I4 
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, assert_never, final
 
@@ -66,6 +67,9 @@ class Boundary(Protocol):
     def release(self, wire: WireRequest, label: Label, backend: str) -> Release:
         """Judge the bytes."""
 
+    def task(self, goal: str) -> AbstractContextManager[Task]:
+        """Open a task."""
+
 
 @final
 class SealedClient(Sealed):
@@ -87,9 +91,14 @@ class SealedClient(Sealed):
         """The configured name of the backend."""
         return self._backend.name
 
-    def shares_perimeter(self, boundary: object) -> bool:
-        """Return whether this client was sealed by `boundary`."""
-        return self._boundary is boundary
+    @property
+    def perimeter(self) -> object:
+        """The perimeter that sealed this client, to be compared by identity only."""
+        return self._boundary
+
+    def task(self, goal: str) -> AbstractContextManager[Task]:
+        """Open a task for what the user asked, inside this client's perimeter."""
+        return self._boundary.task(goal)
 
     async def infer(self, request: InferenceRequest, *, task: Task, on_text: OnText | None = None) -> Reply:
         """Ask the model, if the perimeter lets these bytes go.

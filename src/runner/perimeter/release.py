@@ -87,10 +87,9 @@ def detect(wire: WireRequest, rules: Rules) -> DataClass:
     Raises `ValueError` for a body that is not JSON, and whatever the classifier raises unless the
     profile counts a fault as C3.
     """
-    texts = [wire.path, *(text for header in wire.headers for text in header)]
-    texts.extend(_texts(json.loads(wire.body, object_pairs_hook=_Members)))
+    texts = [(None, wire.path), *wire.headers, *_texts(json.loads(wire.body, object_pairs_hook=_Members))]
     try:
-        return max(rules.classifier.classify(text).data_class for text in texts)
+        return max(rules.classifier.classify(text, source=source).data_class for source, text in texts)
     except Exception:
         if rules.fault_as_c3:
             return DataClass.C3
@@ -101,20 +100,20 @@ class _Members(list[tuple[str, Json]]):
     """A JSON object as its members in order: a repeated name hides nothing, as it would in a dict."""
 
 
-def _texts(value: Json) -> Iterator[str]:
-    """Yield every string, number and member name in `value`, without recursion."""
-    stack: list[Json] = [value]
+def _texts(value: Json) -> Iterator[tuple[str | None, str]]:
+    """Yield every string, number and member name in `value` with the name it stands under; no recursion."""
+    stack: list[tuple[str | None, Json]] = [(None, value)]
     while stack:
         match stack.pop():
-            case _Members() as members:
+            case _, _Members() as members:
                 for name, item in members:
-                    yield name
-                    stack.append(item)
-            case list() as items:
-                stack.extend(items)
-            case str() as text:
-                yield text
-            case int() | float() as number:
-                yield str(number)
+                    yield None, name
+                    stack.append((name, item))
+            case name, list() as items:
+                stack.extend((name, item) for item in items)
+            case name, str() as text:
+                yield name, text
+            case name, int() | float() as number:
+                yield name, str(number)
             case _:
                 pass

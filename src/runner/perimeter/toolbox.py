@@ -79,9 +79,10 @@ class SealedTools(Sealed):
         """What a model may be told: the granted tools only."""
         return tuple(tool.spec for name, tool in self._tools.items() if name in self._workshop.policy.grants)
 
-    def shares_perimeter(self, workshop: object) -> bool:
-        """Return whether these tools were sealed by `workshop`."""
-        return self._workshop is workshop
+    @property
+    def perimeter(self) -> object:
+        """The perimeter that sealed these tools, to be compared by identity only."""
+        return self._workshop
 
     def decide(self, call: ToolCall) -> ToolVerdict:
         """Return what the policy says about `call`, without running or recording it."""

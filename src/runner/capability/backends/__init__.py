@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Pure codecs, one per runtime protocol: typed request to wire bytes, and wire bytes to reply."""
+"""One codec per runtime: typed request to exact bytes, reply bytes to text. None of them does I/O."""

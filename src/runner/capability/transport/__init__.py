@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The only code that moves bytes: HTTP, the in-process engine, and the stores on disk."""
+"""What touches the world below the gate: HTTP, the embedded engine, locality, time and randomness."""

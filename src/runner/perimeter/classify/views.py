@@ -24,8 +24,8 @@ _MANY: Final = 24
 
 _CONFUSABLES: Final = dict(
     zip(
-        "АВЕЅІЈКМНОРСТУХҮаеоѕіјрсухһԁӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧοιαν‐‑‒–—―−’‘‛ʼ′“”„‟″",
-        "ABESIJKMHOPCTYXYaeosijpcyxhdlABEZHIKMNOPTYXoiav-------'''''\"\"\"\"\"",
+        "АВЕЅІЈКМНОРСТУХҮаеоѕіјрсухһԁӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧοιαν‐‑‒–—―−’‘‛ʼ′“”„‟",
+        "ABESIJKMHOPCTYXYaeosijpcyxhdlABEZHIKMNOPTYXoiav-------'''''\"\"\"\"",
         strict=True,
     )
 )
@@ -84,8 +84,6 @@ def _fold_wide(text: str) -> str:
 
 def _fold_one(character: str) -> str:
     """Return the one Latin character that `character` reads as, or `character`."""
-    if character in _CONFUSABLES:
-        return _CONFUSABLES[character]
     digit = unicodedata.decimal(character, None)
     if digit is not None:
         return str(digit)

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The agent loop: plan, act, answer, check, until there is an answer or a reason to stop.
+
+Owns the order of a run. It holds a sealed client and sealed tools and nothing else that reaches the world:
+what it may send and what it may call is decided, each time, by the perimeter that sealed them.
+"""
+
+from collections.abc import Callable
+
+import anyio
+
+from runner.agent.answerer import Draft, draft_answer
+from runner.agent.judge import supports
+from runner.agent.planner import is_question_over_files, next_call, search
+from runner.agent.session import Session
+from runner.agent.steps import Budget, Event, RunResult, Stop, StopReason
+from runner.kernel.errors import LoopError
+from runner.perimeter.client import SealedClient
+from runner.perimeter.task import Outcome
+from runner.perimeter.toolbox import SealedTools
+
+
+class AgentLoop:
+    """Runs tasks over one model and a set of tools, both sealed by the same perimeter.
+
+    Arguments: `budget` bounds each run; `on_event` is called with what happens, for a progress display.
+    Raises `LoopError` for a client and tools of two perimeters.
+    """
+
+    def __init__(
+        self,
+        *,
+        client: SealedClient,
+        tools: SealedTools,
+        budget: Budget | None = None,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        if client.perimeter is not tools.perimeter:
+            raise LoopError("client and tools were sealed by two perimeters: take both from one runtime")
+        self._client = client
+        self._tools = tools
+        self._budget = budget or Budget()
+        self._on_event = on_event
+
+    def run(self, goal: str) -> RunResult:
+        """Do what `goal` asks and return what came of it; blocks. See `arun`.
+
+        Raises `LoopError` inside a running event loop: await `arun` there.
+        """
+        if _inside_event_loop():
+            raise LoopError("run() was called inside a running event loop: use `await loop.arun(...)`")
+        return anyio.run(self.arun, goal)
+
+    async def arun(self, goal: str) -> RunResult:
+        """Do what `goal` asks and return what came of it.
+
+        A denial, a spent budget and a failing backend are results with a stop reason. Raises `TraceError`
+        when the run could not be recorded, `SealError` when blocks were tampered with.
+        """
+        with self._client.task(goal) as task:
+            session = Session(
+                client=self._client,
+                tools=self._tools,
+                task=task,
+                budget=self._budget,
+                on_event=self._on_event,
+            )
+            try:
+                with anyio.fail_after(self._budget.seconds):
+                    draft = await _work(session)
+            except TimeoutError:
+                result = _result(session, None, StopReason.TIME)
+            except Stop as stop:
+                result = _result(session, None, stop.reason, stop.detail)
+            else:
+                reason = StopReason.NOT_FOUND if draft is None else StopReason.ANSWERED
+                result = _result(session, draft, reason)
+            task.outcome = _OUTCOMES.get(result.stop, "stopped")
+            return result
+
+
+async def _work(session: Session) -> Draft | None:
+    """Return an answer that stood its check, or None when the files do not hold one. Raises `Stop`."""
+    if is_question_over_files(session):
+        await search(session)
+    else:
+        while await next_call(session):
+            pass
+    draft = await draft_answer(session)
+    if draft.evidence is None:
+        return None if any(lines for _, lines in session.read) else draft
+    return draft if await supports(session, draft) else None
+
+
+_OUTCOMES: dict[StopReason, Outcome] = {
+    StopReason.ANSWERED: "done",
+    StopReason.NOT_FOUND: "done",
+    StopReason.DENIED: "failed",
+    StopReason.FAILED: "failed",
+}
+
+
+def _result(session: Session, draft: Draft | None, stop: StopReason, detail: str = "") -> RunResult:
+    evidence = () if draft is None or draft.evidence is None else (draft.evidence,)
+    return RunResult(
+        answer="" if draft is None else draft.text,
+        stop=stop,
+        evidence=evidence,
+        steps=tuple(session.steps),
+        data_class=session.task.mark.data_class,
+        tokens=session.tokens,
+        task=session.task.id,
+        detail=detail,
+    )
+
+
+def _inside_event_loop() -> bool:
+    try:
+        anyio.get_current_task()
+    except RuntimeError:
+        return False
+    return True

@@ -1,0 +1,116 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One run's working state: the task, what was read, what was spent.
+
+Owns asking the model and calling tools on behalf of planner, answerer and judge, and the budget that all
+of them share. Holds only sealed objects, so every inference and every call passes the perimeter (P1, P2).
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from runner.agent.progress import ProgressGuard
+from runner.agent.steps import Budget, Event, FailedStep, Step, Stop, StopReason, ToolStep
+from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, TransportError
+from runner.kernel.inference import InferenceRequest
+from runner.kernel.messages import Block, JsonObject, Message, Role, ToolCall
+from runner.kernel.ports import Excerpt
+from runner.perimeter.client import Reply, SealedClient
+from runner.perimeter.task import Task
+from runner.perimeter.toolbox import SealedTools, ToolReply
+
+
+class Session:
+    """The shared state of one run."""
+
+    def __init__(
+        self,
+        *,
+        client: SealedClient,
+        tools: SealedTools,
+        task: Task,
+        budget: Budget,
+        on_event: Callable[[Event], None] | None,
+    ) -> None:
+        self.tools = {spec.name: spec for spec in tools.specs}
+        self.task = task
+        self.steps: list[Step] = []
+        self.tokens = 0
+        self.read: list[tuple[Block, tuple[Excerpt, ...]]] = []
+        """What tools returned: each block, and the lines of it that may be quoted."""
+        self._client = client
+        self._sealed_tools = tools
+        self._budget = budget
+        self._on_event = on_event
+        self._guard = ProgressGuard()
+
+    async def ask(self, *parts: str | Block, schema: JsonObject, max_tokens: int) -> Reply:
+        """Return the model's JSON reply to `parts`: text the runner wrote, and blocks of the task.
+
+        The first part is the system message, the others one user message. Every reply is validated
+        against `schema`; an invalid one is asked for once more, with another seed. Raises `Stop`.
+        """
+        blocks = [part if isinstance(part, Block) else self.task.instruction(part) for part in parts]
+        messages = (
+            Message(role=Role.SYSTEM, blocks=(blocks[0],)),
+            Message(role=Role.USER, blocks=tuple(blocks[1:])),
+        )
+        for seed in (0, 1):
+            request = InferenceRequest(
+                messages=messages, schema=schema, max_tokens=max_tokens, seed=seed, temperature=0.4 * seed
+            )
+            reply = await self._infer(request)
+            if reply is not None:
+                return reply
+        raise Stop(StopReason.FAILED, "the model's replies stayed invalid")
+
+    async def _infer(self, request: InferenceRequest) -> Reply | None:
+        """Return the reply, or None for an invalid one, which is on record as a failed step."""
+        if self.tokens >= self._budget.tokens:
+            raise Stop(StopReason.TOKENS)
+        try:
+            reply = await self._client.infer(request, task=self.task, on_text=self._on_text())
+        except EgressDenied as denied:
+            raise Stop(StopReason.DENIED, str(denied)) from denied
+        except ReplyInvalid as invalid:
+            self.steps.append(FailedStep(failure=str(invalid).partition(":")[0]))
+            return None
+        except (BackendError, TransportError) as error:
+            raise Stop(StopReason.FAILED, str(error)) from error
+        self.tokens += reply.usage.prompt_tokens + reply.usage.completion_tokens
+        return reply
+
+    async def call(self, tool: str, arguments: JsonObject, *, origin: Block) -> ToolReply:
+        """Run a tool through the perimeter and remember what it returned. Raises `Stop`.
+
+        `origin` is the block the arguments were taken from.
+        """
+        if sum(isinstance(step, ToolStep) for step in self.steps) >= self._budget.steps:
+            raise Stop(StopReason.STEPS)
+        if not self._guard.is_new(tool, arguments):
+            raise Stop(StopReason.NO_PROGRESS)
+        self._tell("call", f"{tool} {json.dumps(_shown(arguments), ensure_ascii=False)}")
+        reply = await self._sealed_tools.call(
+            ToolCall(tool=tool, arguments=arguments, origin=origin), task=self.task
+        )
+        self.steps.append(ToolStep(tool=tool, arguments=arguments, status=reply.status))
+        self.read.append((reply.block, reply.excerpts))
+        self._tell("result", reply.status)
+        return reply
+
+    def think(self, about: str) -> None:
+        """Say what the model is about to do."""
+        self._tell("thinking", about)
+
+    def _on_text(self) -> Callable[[str], None] | None:
+        if self._on_event is None:
+            return None
+        return lambda text: self._tell("text", text)
+
+    def _tell(self, kind: Any, text: str) -> None:  # noqa: ANN401 - one of Event's kinds
+        if self._on_event is not None:
+            self._on_event(Event(kind=kind, text=text))
+
+
+def _shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    return dict(arguments)

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run is made of, and what it comes to: budgets, steps, evidence, stop reasons.
+
+Owns the typed results of the loop. Reprs show shapes, never content (I12).
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal, TypeAlias
+
+from runner.kernel.errors import RunnerError
+from runner.kernel.labels import DataClass
+from runner.kernel.messages import JsonObject
+
+
+class StopReason(StrEnum):
+    """Why a run ended."""
+
+    ANSWERED = "answered"
+    NOT_FOUND = "not_found"
+    """The model says the files do not hold the answer, or no quote supports one."""
+    STEPS = "steps"
+    TOKENS = "tokens"
+    TIME = "time"
+    NO_PROGRESS = "no_progress"
+    """The same call came again and nothing was found to answer from."""
+    DENIED = "denied"
+    """`release()` denied a request: see `detail` for the rule."""
+    FAILED = "failed"
+    """A backend failed, or its replies stayed invalid: see `detail`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Budget:
+    """Where a run stops by itself: `steps` tool calls, `tokens` in and out, `seconds` of wall clock."""
+
+    steps: int = 8
+    tokens: int = 40_000
+    seconds: float = 600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Where an answer comes from: `quote` was found, by string match, in `file` at line `line` (from 1)."""
+
+    file: str
+    line: int
+    quote: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStep:
+    """One call and how it ended."""
+
+    tool: str
+    arguments: JsonObject = field(repr=False)
+    status: Literal["ok", "error", "denied"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailedStep:
+    """A reply that could not be used; `failure` is its class, such as `truncated`."""
+
+    failure: str
+
+
+Step: TypeAlias = ToolStep | FailedStep
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunResult:
+    """What came of a task.
+
+    `answer` is text for a person; `evidence` holds only quotes that were checked against what was read;
+    `data_class` is the class of the answer; `tokens` counts prompt and completion as reported.
+    """
+
+    answer: str = field(repr=False)
+    stop: StopReason
+    evidence: tuple[Evidence, ...]
+    steps: tuple[Step, ...]
+    data_class: DataClass
+    tokens: int
+    task: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something to show while a run goes on. `kind` says what; `text` is content for the user's own eyes."""
+
+    kind: Literal["thinking", "text", "call", "result"]
+    text: str = field(repr=False)
+
+
+class Stop(RunnerError):
+    """Raised inside the loop to end a run with a reason; never leaves it."""
+
+    def __init__(self, reason: StopReason, detail: str = "") -> None:
+        self.reason = reason
+        self.detail = detail
+        super().__init__(reason.value)

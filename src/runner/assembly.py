@@ -1,0 +1,338 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The composition root: a profile in, a wired runtime out.
+
+Owns which capability stands behind which port, and nothing else: it judges no content and holds no rule.
+The only module that imports capabilities and perimeter together. Carries I6: the topologies differ in
+the profile only.
+"""
+
+import platform
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self, assert_never
+from urllib.parse import urlsplit
+
+from runner.agent.loop import AgentLoop
+from runner.agent.steps import Budget, Event
+from runner.capability.backends.embedded import EmbeddedBackend
+from runner.capability.backends.llamacpp import LlamaCppBackend
+from runner.capability.backends.openai import OpenAIBackend
+from runner.capability.credentials import read_credential
+from runner.capability.home import akaion_home
+from runner.capability.models import Catalogue, models_dir
+from runner.capability.profile import ProfileSource, read_profile
+from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
+from runner.capability.transport.clock import SystemClock, SystemEntropy
+from runner.capability.transport.http import HttpTransport
+from runner.capability.transport.inprocess import EngineTransport
+from runner.capability.transport.keys import FileSigner
+from runner.capability.transport.locality import LoopbackCheck
+from runner.capability.transport.logstore import FolderLogStore, read_boot_id
+from runner.capability.transport.salts import FileSaltStore
+from runner.kernel.config import Config, LocalInference, parse_config
+from runner.kernel.errors import ConfigError, LoopError, Mistake, ModelError, SealError
+from runner.kernel.inference import Address
+from runner.kernel.labels import DataClass
+from runner.kernel.ports import Approver, Backend, Effect, Locality, SaltStore, Tool
+from runner.kernel.version import __version__
+from runner.perimeter.classify import Classifier
+from runner.perimeter.client import Registration, SealedClient
+from runner.perimeter.gate import Perimeter
+from runner.perimeter.grants import Blame, compile_policy, policy_document
+from runner.perimeter.policy import Policy
+from runner.perimeter.release import BackendTerms, Rules
+from runner.perimeter.toolbox import SealedTools
+from runner.perimeter.trace.commit import config_digest, policy_digest
+from runner.perimeter.trace.log import HeaderFacts, Trace
+from runner.perimeter.trace.records import HostTool as HostToolRecord
+
+LOCAL: Final = "local"
+REMOTE: Final = "remote"
+"""The names of the two backends a profile configures, as in the trace."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Where a runtime keeps its own files: `trace` is the book, the others lie outside it."""
+
+    trace: Path
+    key: Path
+    pin: Path
+    salts: Path
+
+
+def open_profile(
+    named: str | Path,
+    *,
+    tools: Sequence[Tool] = (),
+    approver: Approver | None = None,
+    **overrides: Any,  # noqa: ANN401 - sections of a profile, judged by parse_config
+) -> "Runtime":
+    """Return the runtime of a profile, judged but not yet started: use it as a context manager.
+
+    Arguments: `named` is a shipped profile ("detached", "attached", "appliance") or a path to a YAML
+    file; `tools` are host tools the profile may grant; `approver` answers calls whose grant says
+    `approval: ask`; `overrides` replace sections of the profile, such as `policy={...}`.
+    Raises `ConfigError` with every mistake, and `ModelError` when the model's weights are missing.
+    """
+    source = read_profile(named, overrides)
+    config = parse_config(source.data, file=source.file, locate=source.line)
+    return Runtime(config, source, tools=tools, approver=approver)
+
+
+class Runtime:
+    """A profile at work. Enter it once: `with open_profile("detached") as rt: ...`."""
+
+    def __init__(
+        self, config: Config, source: ProfileSource, *, tools: Sequence[Tool], approver: Approver | None
+    ) -> None:
+        self.config = config
+        self._source = source
+        self._approver = approver
+        self._places = places_of(config, source)
+        every: tuple[Tool, ...] = (ListDir(), ReadFile(), SearchText(), *tools)
+        self._tools = {tool.spec.name: tool for tool in every}
+        self._policy = self._compile_policy()
+        self._resources = ExitStack()
+        self._engine = _engine(config.inference.local, source)
+        self._backends = _backends(config, source)
+        remote = config.inference.remote
+        reference = None if remote is None else remote.credential
+        self._credential = None if reference is None else read_credential(reference)
+        self._opened: Perimeter | None = None
+
+    # --- what callers use ------------------------------------------------------------------------
+
+    @property
+    def perimeter(self) -> Perimeter:
+        """The perimeter of this runtime; raises `LoopError` outside its `with` block."""
+        if self._opened is None:
+            raise LoopError("this runtime is not open: write `with open_profile(...) as rt:`")
+        return self._opened
+
+    @property
+    def client(self) -> SealedClient:
+        """The sealed client of the preferred backend."""
+        return self.client_for(self.config.inference.prefer)
+
+    @property
+    def tools(self) -> SealedTools:
+        """The sealed tools that the profile grants."""
+        return self.perimeter.seal_tools(tuple(self._tools.values()))
+
+    @property
+    def trace_path(self) -> Path:
+        """The folder of the record: what an auditor gets."""
+        return self._places.trace
+
+    def client_for(self, name: str) -> SealedClient:
+        """Return the sealed client of the backend "local" or "remote"; raise `SealError` without one."""
+        if name not in self._backends:
+            raise SealError(f"the profile configures no {name} backend")
+        return self.perimeter.seal(self._backends[name])
+
+    def loop(self, *, on_event: Callable[[Event], None] | None = None) -> AgentLoop:
+        """Return an agent loop over this runtime's client and tools, within the profile's budget."""
+        limits = self.config.budget
+        budget = Budget(steps=limits.steps, tokens=limits.tokens, seconds=limits.seconds)
+        return AgentLoop(client=self.client, tools=self.tools, budget=budget, on_event=on_event)
+
+    def load(self, progress: Callable[[str], None] | None = None) -> None:
+        """Read an embedded model's weights now instead of at the first question. Blocks for seconds."""
+        if self._engine is not None:
+            self._engine.load(progress)
+
+    def __enter__(self) -> Self:
+        """Open the record and wire the perimeter; raise `TraceError` if the record cannot be opened."""
+        with ExitStack() as opening:
+            if self._engine is not None:
+                opening.callback(self._engine.close)
+            salts = FileSaltStore(self._places.salts, book=self._places.trace)
+            opening.callback(salts.close)
+            trace = opening.enter_context(self._open_trace(salts))
+            self._opened = Perimeter(
+                rules=_rules(self.config),
+                policy=self._policy,
+                trace=trace,
+                clock=SystemClock(),
+                registrations=self._registrations(),
+                approver=self._approver,
+            )
+            self._resources = opening.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        """Close the record, free the model."""
+        self._opened = None
+        self._resources.__exit__(kind, error, where)
+
+    # --- wiring ----------------------------------------------------------------------------------
+
+    def _compile_policy(self) -> Policy:
+        home = akaion_home()
+        untouchable = (self._places.key.parent, self._places.salts.parent, self._places.pin.parent)
+        unwritable = (*untouchable, self._places.trace, home, self._source.path)
+        return compile_policy(
+            self.config.policy.grants,
+            self._tools,
+            resolve=lambda path: str(_resolve(path, self._source)),
+            unwritable=[str(path) for path in unwritable if path is not None],
+            untouchable=[str(path) for path in untouchable],
+            blame=_blame(self._source),
+        )
+
+    def _open_trace(self, salts: SaltStore) -> Trace:
+        places, entropy = self._places, SystemEntropy()
+        signer = FileSigner(places.key, book=places.trace, entropy=entropy)
+        return Trace.open(
+            store=FolderLogStore(places.trace, places.pin),
+            signer=signer,
+            salts=salts,
+            clock=SystemClock(),
+            entropy=entropy,
+            facts=self._header_facts(signer.public_key),
+        )
+
+    def _header_facts(self, device: bytes) -> HeaderFacts:
+        host_tools = tuple(
+            HostToolRecord(name=grant.tool, trusted=grant.trusted)
+            for grant in self.config.policy.grants
+            if self._tools[grant.tool].effect is Effect.HOST
+        )
+        untrusted = not all(tool.trusted for tool in host_tools)
+        return HeaderFacts(
+            book=book_name(device),
+            host=platform.node(),
+            boot_id=read_boot_id() or SystemEntropy().token(16).hex(),
+            profile=self.config.profile,
+            policy_digest=policy_digest(policy_document(self._policy)),
+            config_digest=config_digest(self.config.model_dump(mode="json")),
+            backends=tuple(self._backends),
+            host_tools=host_tools,
+            max_egress_class=self.config.perimeter.max_egress_class,
+            enforcement=self.config.perimeter.enforcement,
+            sandbox="none",
+            unverifiable_because=("host-tool-untrusted",) if untrusted else (),
+            writer=f"akaion-runner/{__version__}",
+            seal_every=self.config.trace.seal_every,
+        )
+
+    def _registrations(self) -> dict[str, Registration]:
+        """Return every configured backend with its terms and its only way out."""
+        timeout = float(self.config.inference.timeout_s)
+        remote, ceiling = self.config.inference.remote, self.config.perimeter.ceiling
+        registrations = {}
+        for name, backend in self._backends.items():
+            transport = self._engine if backend.address.scheme == "inproc" else HttpTransport(timeout)
+            if transport is None:
+                raise LoopError("the embedded engine was not made")
+            own = remote.max_class if name == REMOTE and remote is not None else None
+            terms = BackendTerms(
+                name=name,
+                local=name == LOCAL,
+                address=backend.address,
+                ceiling=ceiling if own is None or ceiling is None else min(ceiling, DataClass.parse(own)),
+            )
+            registrations[name] = Registration(
+                terms=terms,
+                transport=transport,
+                locality=LoopbackCheck(),
+                credential=self._credential if name == REMOTE else None,
+                timeout_s=timeout,
+            )
+        return registrations
+
+
+def book_name(device: bytes) -> str:
+    """Return the name of the book that the device key `device` (32 bytes, public) certifies."""
+    return f"akaion/{sha256(device).hexdigest()[:16]}"
+
+
+def places_of(config: Config, source: ProfileSource) -> Places:
+    """Return where the runtime of this profile keeps its files: as it says, else in the home directory."""
+    home = akaion_home()
+    trace = _resolve(config.trace.path, source) if config.trace.path else home / "trace"
+    keys = _resolve(config.trace.keys, source) if config.trace.keys else home / "keys"
+    book = sha256(str(trace).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return Places(
+        trace=trace,
+        key=keys / "device.key",
+        pin=home / "state" / f"{book}.pin",
+        salts=home / "vault" / "salts",
+    )
+
+
+def _resolve(path: str, source: ProfileSource) -> Path:
+    """Return `path` without links; a relative one starts at the profile's folder."""
+    return (source.folder / Path(path).expanduser()).resolve()
+
+
+def _blame(source: ProfileSource) -> Blame:
+    def blame(where: tuple[str | int, ...], problem: str, fix: str) -> Mistake:
+        dotted = ".".join(str(part) for part in where)
+        return Mistake(file=source.file, line=source.line(where), where=dotted, problem=problem, fix=fix)
+
+    return blame
+
+
+def _rules(config: Config) -> Rules:
+    return Rules(
+        classifier=Classifier(),
+        fault_as_c3=config.perimeter.classifier_fault == "as_c3",
+        locality_c2=Locality(config.perimeter.locality_required.c2),
+        locality_c3=Locality(config.perimeter.locality_required.c3),
+    )
+
+
+def _engine(local: LocalInference | None, source: ProfileSource) -> EngineTransport | None:
+    """Return the embedded engine, not yet loaded; raise `ModelError` when its weights are missing."""
+    if local is None or local.runtime != "embedded":
+        return None
+    path = (
+        _resolve(local.weights, source)
+        if local.weights
+        else models_dir() / Catalogue.bundled().entry(local.model).file
+    )
+    if not path.is_file():
+        raise ModelError(f"the weights of {local.model} are missing. Fix: akaion models fetch {local.model}")
+    return EngineTransport(path, local.context, local.threads)
+
+
+def _backends(config: Config, source: ProfileSource) -> dict[str, Backend]:
+    found: dict[str, Backend] = {}
+    local, remote, blame = config.inference.local, config.inference.remote, _blame(source)
+    if local is not None and local.endpoint is None:
+        found[LOCAL] = EmbeddedBackend(name=LOCAL, model=local.model, context=local.context)
+    elif local is not None and local.endpoint is not None:
+        address = _address(local.endpoint, ("inference", "local", "endpoint"), blame)
+        found[LOCAL] = LlamaCppBackend(name=LOCAL, model=local.model, address=address, context=local.context)
+    if remote is not None:
+        address = _address(remote.endpoint, ("inference", "remote", "endpoint"), blame)
+        match remote.backend:
+            case "llamacpp":
+                found[REMOTE] = LlamaCppBackend(name=REMOTE, model=remote.model, address=address, context=0)
+            case "openai" | "akaion":
+                found[REMOTE] = OpenAIBackend(name=REMOTE, model=remote.model, address=address)
+            case _:
+                assert_never(remote.backend)
+    return found
+
+
+def _address(endpoint: str, where: tuple[str, ...], blame: Blame) -> Address:
+    """Return the address of an `http(s)://host[:port]` endpoint; raise `ConfigError` for anything more."""
+    try:
+        parts = urlsplit(endpoint)
+        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        more = parts.username or parts.password or parts.query or parts.fragment
+        if parts.hostname and not more and parts.path in {"", "/", "/v1", "/v1/"}:
+            return Address(scheme=parts.scheme, host=parts.hostname, port=port)
+    except (ValueError, KeyError):
+        pass
+    fix = "write scheme, host and port only, such as http://127.0.0.1:8080"
+    raise ConfigError([blame(where, "this is not an endpoint", fix)])

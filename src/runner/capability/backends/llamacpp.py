@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The codec for llama-server: chat completions with a GBNF grammar.
+
+Owns the fields only llama.cpp knows. Leaves the shared shape to `chat`, grammars to `capability.grammar`,
+and I/O to the perimeter's transport. Serves P1: a request becomes the same bytes whatever came before it.
+Tools are never sent: a choice among tools is a constrained reply like any other, and llama-server refuses
+tools and a grammar together.
+"""
+
+from dataclasses import dataclass
+
+from runner.capability.backends.chat import chat_decoder, chat_wire, grammar_field, reply_budget
+from runner.kernel.inference import Address, InferenceRequest, WireRequest
+from runner.kernel.ports import Decoder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LlamaCppBackend:
+    """A llama-server at `address` with `model` and a context of `context` tokens. Implements `Backend`."""
+
+    name: str
+    model: str
+    address: Address
+    context: int
+
+    def encode(self, request: InferenceRequest) -> WireRequest:
+        """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
+        fields = {
+            **reply_budget(self.name, request, self.context),
+            "cache_prompt": True,
+            **grammar_field(self.name, request.schema),
+        }
+        return chat_wire(
+            name=self.name, model=self.model, address=self.address, request=request, fields=fields
+        )
+
+    def decoder(self, request: InferenceRequest, status: int) -> Decoder:
+        """Return a decoder for the reply to `request` that arrived with `status`."""
+        return chat_decoder(name=self.name, status=status, stream=request.stream)

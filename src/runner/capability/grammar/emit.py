@@ -1,0 +1,370 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the form to GBNF.
+
+Owns the text of each shape: one rule per goal, members in declared order, at most one space after ``,`` and
+``:``. Leaves terminals to ``terminals`` and right-linear machines to ``rules``.
+
+Invariant: the language of a goal's rule is the goal's set of values, each in the canonical spelling; the text
+reads the same in every GBNF dialect (no leading empty alternative, repetitions under 2000).
+"""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from typing import TYPE_CHECKING
+
+from .form import advance, horizon, options, satisfied
+from .model import (
+    ArrayShape,
+    Bounds,
+    Goal,
+    Ledger,
+    Member,
+    NullShape,
+    NumberShape,
+    ObjectShape,
+    Shape,
+    StringShape,
+    TooLargeError,
+    TruthShape,
+)
+from .numeric import decimal_text, sides
+from .regex import inverse, union
+from .rules import EMPTY, DfaWriter, Rules, either_of, machine
+from .shapes import string_set
+from .terminals import CHAR, json_chars, literal, writable
+
+if TYPE_CHECKING:
+    from .form import Form
+
+_INTEGER = '"-"? ("0" | [1-9] [0-9]{0,19})'
+_NUMBER = 'integer ("." [0-9]{1,24})? ([eE] [-+]? [0-9]{1,2})?'
+_FLAT = 8
+
+
+class Emitter:
+    """Writes one form."""
+
+    __slots__ = ("_form", "_ledger", "_names", "_queue", "_rules", "_strings")
+
+    def __init__(self, form: Form, ledger: Ledger) -> None:
+        self._form = form
+        self._ledger = ledger
+        self._rules = Rules()
+        self._names: dict[Goal, str] = {}
+        self._strings: dict[StringShape, str] = {}
+        self._queue: deque[Goal] = deque()
+
+    def grammar(self) -> str:
+        """Return the grammar of the form. Raises ``TooLargeError`` when it would pass the size limit."""
+        self._rules.define("root", self._value(self._form.root))
+        while self._queue:
+            wanted = self._queue.popleft()
+            body = either_of([self._shape(shape) for shape in self._form.shapes[wanted]])
+            self._rules.define(self._names[wanted], body)
+        return self._rules.text()
+
+    def _value(self, wanted: Goal) -> str:
+        """Return the term for a goal: a shared rule for a plain scalar, else the goal's own rule."""
+        if wanted not in self._names:
+            shapes = self._form.shapes[wanted]
+            plain = self._plain(shapes[0]) if len(shapes) == 1 else None
+            if plain:
+                self._names[wanted] = plain
+            else:
+                self._names[wanted] = self._rules.reserve("v")
+                self._queue.append(wanted)
+        return self._names[wanted]
+
+    def _plain(self, shape: Shape) -> str | None:
+        match shape:
+            case NullShape():
+                return literal("null")
+            case TruthShape():
+                if len(shape.allowed) == 1:
+                    return literal("true" if True in shape.allowed else "false")
+                return self._rules.once("boolean", '"true" | "false"')
+            case NumberShape(multiples=multiples, values=None) if not multiples and shape.bounds == Bounds():
+                return self._any_number(shape)
+            case StringShape():
+                return self._string(shape)
+        return None
+
+    def _shape(self, shape: Shape) -> str:
+        plain = self._plain(shape)
+        if plain:
+            return plain
+        match shape:
+            case NumberShape():
+                return self._number(shape)
+            case ArrayShape(contains=()):
+                return self._array(shape)
+            case ArrayShape():
+                return self._counted_array(shape)
+            case ObjectShape():
+                return self._object(shape)
+        raise AssertionError(shape)
+
+    def _separator(self) -> str:
+        return self._rules.once("sep", '"," " "?')
+
+    def _space(self) -> str:
+        return self._rules.once("ws", '" "?')
+
+    # --- numbers --------------------------------------------------------------------------------------------
+
+    def _any_number(self, shape: NumberShape) -> str | None:
+        self._rules.once("integer", _INTEGER)
+        if shape.integral is True:
+            return "integer"
+        return self._rules.once("number", _NUMBER) if shape.integral is None else None
+
+    def _number(self, shape: NumberShape) -> str:
+        if shape.values is not None:
+            return either_of([literal(decimal_text(value)) for value in sorted(shape.values)])
+        below, above = sides(shape)
+        found = []
+        if above:
+            found.append(DfaWriter(self._rules, above, quoted=False).write())
+        if below:
+            found.append(f"{literal('-')} {DfaWriter(self._rules, below, quoted=False).write()}")
+        return either_of(found)
+
+    # --- strings --------------------------------------------------------------------------------------------
+
+    def _string(self, shape: StringShape) -> str:
+        if shape not in self._strings:
+            self._strings[shape] = self._new_string(shape)
+        return self._strings[shape]
+
+    def _new_string(self, shape: StringShape) -> str:
+        quote = literal('"')
+        if shape.words is not None:
+            return self._words(shape.words)
+        self._rules.once("char", CHAR)
+        if shape == StringShape():
+            return self._rules.once("string", f"{quote} char* {quote}")
+        if not shape.texts and not shape.barred:
+            many = f"{{{shape.lo},{'' if shape.hi is None else shape.hi}}}" if shape.hi != shape.lo else f"{{{shape.lo}}}"
+            return self._rules.add("string", f"{quote} char{many} {quote}" if shape.hi != 0 else literal('""'))
+        if not shape.texts and not shape.lo and shape.hi is None:
+            return self._rules.add("string", f"{quote} {self._barred(shape.barred)}")
+        return self._rules.add("string", f"{quote} {DfaWriter(self._rules, string_set(shape), quoted=True).write()}")
+
+    def _words(self, words: frozenset[str]) -> str:
+        """Return the listed strings: flat when few, else a trie whose branches are rules."""
+        texts = sorted(json.dumps(word, ensure_ascii=False) for word in words if writable(word))
+        self._ledger.spend(len(texts), "enum")
+        if len(texts) <= _FLAT:
+            return self._rules.add("string", either_of([literal(text) for text in texts]))
+        first = self._rules.reserve("string")
+        work = [(first, 0, len(texts), 0)]
+        while work:
+            name, low, high, depth = work.pop()
+            found: list[str] = []
+            while low < high:
+                end = low + 1
+                while end < high and texts[end][depth] == texts[low][depth]:
+                    end += 1
+                if end == low + 1:
+                    found.append(literal(texts[low][depth:]))
+                else:
+                    shared = _shared(texts[low], texts[end - 1], depth)
+                    branch = self._rules.reserve("t")
+                    found.append(f"{literal(texts[low][depth:shared])} {branch}")
+                    work.append((branch, low, end, shared))
+                low = end
+            self._rules.define(name, either_of(found))
+        return first
+
+    def _barred(self, words: frozenset[str]) -> str:
+        """Return "any string but these": a trie that any other character leaves for good."""
+        trie: list[dict[str, int]] = [{}]
+        ends: set[int] = set()
+        for word in sorted(words):
+            node = 0
+            for char in word:
+                if char not in trie[node]:
+                    trie[node][char] = len(trie)
+                    trie.append({})
+                node = trie[node][char]
+            ends.add(node)
+        self._ledger.spend(len(trie), "size")
+        tail = self._rules.once("tail", f"char* {literal('"')}")
+        names = [self._rules.reserve("k") if branches else "" for branches in trie]
+        leaf = self._rules.once("more", f"char {tail}")
+        for node, branches in enumerate(trie):
+            if not branches:
+                continue
+            others = inverse(union([(ord(char), ord(char)) for char in branches]))
+            found = [f"{text} {tail}" for text in json_chars(others)]
+            for char, target in branches.items():
+                spelled = json_chars(((ord(char), ord(char)),))
+                if spelled and writable(char):
+                    found.append(f"{spelled[0]} {names[target] or leaf}")
+            if node not in ends:
+                found.append(literal('"'))
+            self._rules.define(names[node], either_of(found))
+        return names[0] or tail
+
+    # --- arrays ---------------------------------------------------------------------------------------------
+
+    def _array(self, shape: ArrayShape) -> str:
+        if shape.hi == 0:
+            return literal("[]")
+        rest = self._rest_of_array(shape)
+        for index in range(len(shape.prefix) - 1, 0, -1):
+            rest = f"{self._separator()} {self._value(shape.prefix[index])} {rest}".rstrip()
+            if index >= shape.lo:
+                rest = f"({rest})?" if index == len(shape.prefix) - 1 else f"{self._rules.add('a', rest)}?"
+        if not shape.prefix:
+            return self._uniform_array(shape)
+        inside = f"{self._value(shape.prefix[0])} {rest}".rstrip()
+        return f"{literal('[')} {f'({inside})?' if shape.lo == 0 else inside} {literal(']')}"
+
+    def _rest_of_array(self, shape: ArrayShape) -> str:
+        """Return the items after the prefix, each with its separator."""
+        size = len(shape.prefix)
+        if shape.hi is not None and shape.hi <= size:
+            return ""
+        item = self._rules.add("a", f"{self._separator()} {self._value(shape.rest)}") if size else ""
+        return _repeat(item, max(shape.lo - size, 0), None if shape.hi is None else shape.hi - size) if item else ""
+
+    def _uniform_array(self, shape: ArrayShape) -> str:
+        value = self._value(shape.rest)
+        if shape.hi == 1:
+            inside = value
+        else:
+            item = self._rules.add("a", f"{self._separator()} {value}")
+            more = _repeat(item, max(shape.lo - 1, 0), None if shape.hi is None else shape.hi - 1)
+            inside = f"{value} {more}"
+        return f"{literal('[')} {f'({inside})?' if shape.lo == 0 else inside} {literal(']')}"
+
+    def _counted_array(self, shape: ArrayShape) -> str:
+        last = max(horizon(shape), shape.lo, 1) if shape.hi is None else shape.hi
+
+        def moves(state: tuple[int, tuple[int, ...]]) -> list[tuple[str, tuple[int, tuple[int, ...]]]]:
+            index, counts = state
+            self._ledger.spend(1, "contains")
+            if shape.hi is not None and index >= shape.hi:
+                return []
+            found = []
+            for option in options(shape, index):
+                after = advance(shape, counts, option)
+                if after is not None and option.goal in self._form.shapes:
+                    text = f"{self._separator()} {self._value(option.goal)}" if index else self._value(option.goal)
+                    found.append((text, (min(index + 1, last), after)))
+            return found
+
+        def accepting(state: tuple[int, tuple[int, ...]]) -> bool:
+            return state[0] >= shape.lo and satisfied(shape, state[1])
+
+        name = machine(self._rules, "a", (0, (0,) * len(shape.contains)), accepting, moves)
+        if name is None:
+            raise TooLargeError("contains")
+        return f"{literal('[')} {name} {literal(']')}"
+
+    # --- objects --------------------------------------------------------------------------------------------
+
+    def _object(self, shape: ObjectShape) -> str:
+        self._ledger.spend(len(shape.members) + 1, "size")
+        if shape.hi is not None or shape.lo:
+            return self._counted_object(shape)
+        first = next((i for i, member in enumerate(shape.members) if member.required), len(shape.members))
+        pieces = [self._member(member, shared=index < first) for index, member in enumerate(shape.members)]
+        tail = self._others(shape, after=True)
+        separator = self._separator() if len(pieces) > 1 or tail else ""
+        for index in range(len(pieces) - 1, first, -1):
+            step = f"{separator} {pieces[index]}"
+            tail = f"{step if shape.members[index].required else f'({step})?'} {tail}".rstrip()
+        starts = [f"{pieces[first]} {tail}".rstrip()] if first < len(pieces) else [self._others(shape, after=False)]
+        if first and first < len(pieces):
+            tail = self._rules.add("o", f"{separator} {pieces[first]} {tail}".rstrip())
+        for index in range(first - 1, -1, -1):
+            starts.append(f"{pieces[index]} {tail}".rstrip())
+            if index:
+                tail = self._rules.add("o", f"({separator} {pieces[index]})? {tail}".rstrip())
+        inside = either_of([start or EMPTY for start in reversed(starts)])
+        if inside == EMPTY:
+            return literal("{}")
+        return f"{literal('{')} {inside if len(starts) == 1 and '|' not in inside else f'({inside})'} {literal('}')}"
+
+    def _member(self, member: Member, *, shared: bool = False) -> str:
+        """Return a member without separator; as a rule of its own where it is used twice."""
+        text = f"{literal(json.dumps(member.name, ensure_ascii=False) + ':')} {self._space()} {self._value(member.goal)}"
+        return self._rules.add("m", text) if shared else text
+
+    def _extra(self, shape: ObjectShape, *, needed: bool) -> str:
+        """Return a rule for a member of another name, or nothing when there is none."""
+        colon = f'":" {self._space()}'
+        found = [
+            f"{self._string(extra.names)} {colon} {self._value(extra.goal)}"
+            for extra in shape.extras
+            if extra.needed is needed
+        ]
+        return self._rules.add("x", either_of(found)) if found else ""
+
+    def _others(self, shape: ObjectShape, *, after: bool) -> str:
+        """Return the members of other names: ``after`` some member, or as the first ones."""
+        extra, needed = self._extra(shape, needed=False), self._extra(shape, needed=True)
+        if not extra and not needed:
+            return ""
+        separator = self._separator()
+        more = f"({separator} {extra})*" if extra else ""
+        if needed and after:
+            return f"{more} {separator} {needed} {more}".strip()
+        if needed:
+            before = f"({extra} {separator})*" if extra else ""
+            return f"{before} {needed} {more}".strip()
+        return more if after else f"({extra} {more})?"
+
+    def _counted_object(self, shape: ObjectShape) -> str:
+        size, cap = len(shape.members), shape.lo if shape.hi is None else shape.hi
+        extra, needed = self._extra(shape, needed=False), self._extra(shape, needed=True)
+        pieces = [self._member(member, shared=True) for member in shape.members]
+
+        def step(state: tuple[int, int, bool], text: str, *, index: int, done: bool) -> tuple[str, tuple[int, int, bool]]:
+            count = state[1] + 1
+            after = (index, min(count, cap) if shape.hi is None else count, done)
+            return (f"{self._separator()} {text}" if state[1] else text, after)
+
+        def moves(state: tuple[int, int, bool]) -> list[tuple[str, tuple[int, int, bool]]]:
+            index, count, done = state
+            self._ledger.spend(1, "minProperties" if shape.hi is None else "maxProperties")
+            found = []
+            room = shape.hi is None or count < shape.hi
+            if index < size:
+                if room:
+                    found.append(step(state, pieces[index], index=index + 1, done=done))
+                if not shape.members[index].required:
+                    found.append(("", (index + 1, count, done)))
+                return found
+            if room and extra:
+                found.append(step(state, extra, index=index, done=done))
+            if room and needed and not done:
+                found.append(step(state, needed, index=index, done=True))
+            return found
+
+        name = machine(
+            self._rules, "o", (0, 0, not needed), lambda s: s[0] == size and s[1] >= shape.lo and s[2], moves
+        )
+        if name is None:
+            raise TooLargeError("minProperties")
+        return f"{literal('{')} {name} {literal('}')}"
+
+
+def _repeat(item: str, lo: int, hi: int | None) -> str:
+    if hi is None:
+        return f"{item}*" if lo == 0 else f"{item}{{{lo},}}"
+    return f"{item}{{{lo}}}" if lo == hi else f"{item}{{{lo},{hi}}}"
+
+
+def _shared(one: str, other: str, start: int) -> int:
+    """Return where two texts that agree up to ``start`` first differ."""
+    end = start
+    while end < min(len(one), len(other)) and one[end] == other[end]:
+        end += 1
+    return end
+
+

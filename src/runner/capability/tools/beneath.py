@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Beneath: read text files and list folders strictly beneath one granted root.
+
+Owns what may be read: regular files with a single name, of bounded size, that are text. Leaves path
+spelling to `paths`, opening to `openers`, and whether a root is granted at all to the policy. Invariant
+P2: no path, link, hard link or race yields content from outside the root. Links in the root's own
+configured path are the operator's choice and are followed; below it none is.
+
+A second name (hard link) is refused because a file outside the grant could be read through it.
+"""
+
+import errno
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final, TypeAlias
+
+from runner.capability.tools.openers import CAN_CONFINE, STILL, Opener, best_opener
+from runner.kernel.errors import ToolError
+from runner.kernel.ports import Root
+
+Parts: TypeAlias = tuple[str, ...]
+"""The names of a relative path, outermost first; empty for the root itself."""
+
+_READ: Final = getattr(os, "O_RDONLY", 0)
+_LIST: Final = _READ | getattr(os, "O_DIRECTORY", 0)
+_FOLLOWING: Final = STILL & ~getattr(os, "O_NOFOLLOW", 0)
+_LINKED: Final = (errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EMLINK)
+_CONTROLS: Final = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How much is read at once: bytes of a file; files, folders and levels of a walk; names of a folder."""
+
+    file_bytes: int = 4 * 1024 * 1024
+    files: int = 2000
+    folders: int = 2000
+    depth: int = 32
+    names: int = 10_000
+
+
+class Kind(StrEnum):
+    """What a name in a folder stands for, the name itself looked at, never what it links to."""
+
+    FILE = "file"
+    FOLDER = "folder"
+    LINK = "link"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One name in a folder, raw as the system gives it; `size` in bytes."""
+
+    name: str
+    kind: Kind
+    size: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Folder:
+    """The entries of a folder by name, how many `vanished` meanwhile, and whether names were `cut`."""
+
+    entries: tuple[Entry, ...]
+    vanished: int = 0
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walk:
+    """The regular files beneath a folder, how many names were `skipped`, and whether it was `cut`."""
+
+    files: tuple[Parts, ...]
+    skipped: int
+    cut: bool
+
+    def __iter__(self) -> Iterator[Parts]:
+        return iter(self.files)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileText:
+    """The text of a file and the `encoding` it was read with: `utf-8`, or `cp1252` when it was not that."""
+
+    text: str = field(repr=False)
+    encoding: str
+
+
+class Beneath:
+    """What can be read beneath `root`, which is a folder or a single file.
+
+    `opener` is one of `runner.capability.tools.openers`. Raises `ToolError` where the system cannot
+    confine. Every method opens the root anew and raises `ToolError`, whose text holds no path.
+    """
+
+    def __init__(self, root: Root, *, limits: Limits | None = None, opener: Opener | None = None) -> None:
+        if not CAN_CONFINE:
+            raise ToolError("this system cannot confine file reads to a folder: read tools are off here")
+        self._root = root
+        self._limits = limits or Limits()
+        self._open = opener or best_opener()
+
+    def kind(self, parts: Sequence[str]) -> Kind:
+        """Return what stands at `parts`; a link is refused with `ToolError`, not reported."""
+        with self._opened(parts, _READ) as handle:
+            return _kind(os.fstat(handle).st_mode)
+
+    def read(self, parts: Sequence[str]) -> str:
+        """Return the text of the file at `parts`; raise `ToolError`."""
+        return self.load(parts).text
+
+    def load(self, parts: Sequence[str]) -> FileText:
+        """Return the text of the file at `parts` and its encoding; raise `ToolError`."""
+        with self._opened(parts, _READ) as handle:
+            return decode(self._bytes(handle))
+
+    def entries(self, parts: Sequence[str]) -> Folder:
+        """Return what the folder at `parts` holds, sorted by name; raise `ToolError`."""
+        with self._opened(parts, _LIST) as handle, os.scandir(handle) as scan:
+            found: list[Entry] = []
+            vanished = 0
+            for entry in scan:
+                if len(found) >= self._limits.names:
+                    return _folder(found, vanished, cut=True)
+                try:
+                    found.append(_entry(entry))
+                except FileNotFoundError:
+                    vanished += 1
+            return _folder(found, vanished, cut=False)
+
+    def walk(self, start: Sequence[str] = ()) -> Walk:
+        """Return the files at or beneath `start`, depth first, sorted by name; raise `ToolError`.
+
+        A folder's own files come before those of its folders. Links, pipes, devices and folders that
+        cannot be listed are skipped and counted.
+        """
+        if self.kind(start) is Kind.FILE:
+            return Walk(files=(tuple(start),), skipped=0, cut=False)
+        tally = _Tally(limits=self._limits, base=len(start))
+        tally.add(tuple(start), self.entries(start))
+        while tally.pending and not tally.full:
+            here = tally.pending.pop()
+            try:
+                tally.add(here, self.entries(here))
+            except ToolError:
+                tally.skipped += 1
+        return Walk(files=tuple(tally.files), skipped=tally.skipped, cut=tally.cut or bool(tally.pending))
+
+    @contextmanager
+    def _opened(self, parts: Sequence[str], flags: int) -> Iterator[int]:
+        check_parts(parts)
+        try:
+            root = os.open(self._root.path, (_LIST if parts else flags) | _FOLLOWING)
+        except OSError as problem:
+            raise ToolError(f"the granted folder itself: {_reason(problem)}") from None
+        try:
+            handle = self._open(root, parts, flags) if parts else os.dup(root)
+        except OSError as problem:
+            raise ToolError(_reason(problem)) from None
+        finally:
+            os.close(root)
+        try:
+            yield handle
+        except OSError as problem:
+            raise ToolError(_reason(problem)) from None
+        finally:
+            os.close(handle)
+
+    def _bytes(self, handle: int) -> bytes:
+        about = os.fstat(handle)
+        if not stat.S_ISREG(about.st_mode):
+            raise ToolError("that is not a regular file: list_dir shows what a folder holds")
+        if about.st_nlink > 1:
+            raise ToolError("that file has a second name (hard link) and is not read: ask for a plain copy")
+        with os.fdopen(handle, "rb", closefd=False) as stream:
+            data = stream.read(self._limits.file_bytes + 1)
+        if len(data) > self._limits.file_bytes:
+            raise ToolError(f"that file is larger than {self._limits.file_bytes:,} bytes and is not read")
+        return data
+
+
+def check_parts(parts: Sequence[str]) -> None:
+    """Raise `ToolError` unless each part is one plain name: not empty, `.` or `..`, no separator, no NUL."""
+    for part in parts:
+        if part in ("", ".", "..") or any(character in part for character in "/\\\0"):
+            raise ToolError("a path has only plain names between slashes: no '..', '//', backslash or NUL")
+        try:
+            os.fsencode(part)
+        except UnicodeEncodeError:
+            raise ToolError("a path holds a character no file name can hold") from None
+
+
+def decode(data: bytes) -> FileText:
+    """Return `data` as text: UTF-8 with or without a mark, else Windows-1252; raise `ToolError`."""
+    encodings = () if b"\0" in data else ("utf-8-sig", "cp1252")
+    for encoding in encodings:
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if encoding == "utf-8-sig" or not _CONTROLS.search(text):
+            return FileText(text=text, encoding=encoding.removesuffix("-sig"))
+    raise ToolError("that file is not text (neither UTF-8 nor Windows-1252) and is not read")
+
+
+@dataclass(slots=True, kw_only=True)
+class _Tally:
+    """What a walk has seen so far; `base` is the depth it started at."""
+
+    limits: Limits
+    base: int
+    files: list[Parts] = field(default_factory=list)
+    pending: list[Parts] = field(default_factory=list)
+    folders: int = 0
+    skipped: int = 0
+    cut: bool = False
+
+    @property
+    def full(self) -> bool:
+        """Whether the walk may read no further folder."""
+        return len(self.files) >= self.limits.files or self.folders >= self.limits.folders
+
+    def add(self, here: Parts, folder: Folder) -> None:
+        """Take in the `folder` at `here`."""
+        self.folders += 1
+        self.skipped += folder.vanished + sum(e.kind in (Kind.LINK, Kind.OTHER) for e in folder.entries)
+        files = [(*here, entry.name) for entry in folder.entries if entry.kind is Kind.FILE]
+        inner = [(*here, entry.name) for entry in folder.entries if entry.kind is Kind.FOLDER]
+        room = self.limits.files - len(self.files)
+        deep = len(here) - self.base >= self.limits.depth
+        self.cut = self.cut or folder.cut or len(files) > room or (deep and bool(inner))
+        self.files += files[:room]
+        self.pending += [] if deep else reversed(inner)
+
+
+def _folder(found: list[Entry], vanished: int, *, cut: bool) -> Folder:
+    found.sort(key=lambda entry: entry.name)
+    return Folder(entries=tuple(found), vanished=vanished, cut=cut)
+
+
+def _entry(entry: "os.DirEntry[str]") -> Entry:
+    about = entry.stat(follow_symlinks=False)
+    return Entry(name=entry.name, kind=_kind(about.st_mode), size=about.st_size)
+
+
+def _kind(mode: int) -> Kind:
+    if stat.S_ISREG(mode):
+        return Kind.FILE
+    if stat.S_ISDIR(mode):
+        return Kind.FOLDER
+    return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
+
+
+def _reason(problem: OSError) -> str:
+    if problem.errno == errno.ENOENT:
+        return "there is no such file or folder: list_dir shows the names there are"
+    if problem.errno in _LINKED:
+        return (
+            "the path goes through a link or through something that is not a folder: links are not followed"
+        )
+    if problem.errno in (errno.EACCES, errno.EPERM):
+        return "the system does not allow reading it"
+    return "it cannot be opened"

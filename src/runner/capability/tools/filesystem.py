@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The read tools that show one place: list a folder, read a file. `SearchText` is offered here too.
+
+Owns what a model sees of a folder and of a file: names escaped, lines numbered, amounts bounded. Leaves
+confinement to `beneath`, spelling to `paths`, search to `search`, and whether the call may happen, with its
+labels, to the perimeter. Invariants P2 (only granted roots are touched) and I12 (a refusal repeats nothing
+that a model or a document chose).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, assert_never
+
+from runner.capability.tools.beneath import Beneath, Entry, FileText, Kind, Limits
+from runner.capability.tools.openers import Opener
+from runner.capability.tools.pages import (
+    LINES_AT_ONCE,
+    PATH,
+    PATH_LENGTH,
+    check_names,
+    parse_text,
+    parse_whole,
+    piece_of,
+    split_lines,
+)
+from runner.capability.tools.paths import resolve, shown, virtual
+from runner.capability.tools.search import SearchText
+from runner.kernel.errors import ToolError
+from runner.kernel.messages import ToolSpec
+from runner.kernel.ports import Effect, Excerpt, GrantedCall, Root, ToolOutput
+
+__all__ = ["ListDir", "ReadFile", "SearchText"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListDir:
+    """`list_dir(path)`: the names in a folder, with kind and size. `.` lists the granted folders.
+
+    `names` is how many names one answer shows.
+    """
+
+    names: int = 200
+    limits: Limits = field(default_factory=Limits)
+    opener: Opener | None = None
+
+    effect: ClassVar[Effect] = Effect.READ
+    path_arguments: ClassVar[frozenset[str]] = frozenset({"path"})
+    spec: ClassVar[ToolSpec] = ToolSpec(
+        name="list_dir",
+        description="List the files and folders in a folder.",
+        parameters={
+            "type": "object",
+            "properties": {"path": {**PATH, "default": "."}},
+            "additionalProperties": False,
+        },
+    )
+
+    def run(self, call: GrantedCall) -> ToolOutput:
+        """Return the listing; raise `ToolError`."""
+        check_names(call.arguments, self.spec)
+        target = resolve(parse_text(call.arguments, "path", PATH_LENGTH, default="."), call.roots)
+        if target is None:
+            return ToolOutput(text=self._roots(call.roots))
+        root, parts = target
+        folder = Beneath(root, limits=self.limits, opener=self.opener).entries(parts)
+        lines = [f"{virtual(root, parts)}/", *map(_entry, folder.entries[: self.names])]
+        more = len(folder.entries) - self.names
+        if more > 0 or folder.cut:
+            lines.append(f"(only the first {self.names} names are shown)")
+        return ToolOutput(text="\n".join(lines if folder.entries else [*lines, "(empty)"]))
+
+    def _roots(self, roots: Sequence[Root]) -> str:
+        lines = [self._root(root) for root in roots]
+        return "\n".join(lines) or "(no folder is granted)"
+
+    def _root(self, root: Root) -> str:
+        try:
+            folder = Beneath(root, limits=self.limits, opener=self.opener).kind(()) is Kind.FOLDER
+        except ToolError:
+            return f"{virtual(root, ())} (cannot be read)"
+        return virtual(root, ()) + ("/" if folder else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadFile:
+    """`read_file(path, start_line, max_lines)`: numbered lines of a file.
+
+    `line_chars` and `total_chars` bound, in characters, one line and one answer.
+    """
+
+    line_chars: int = 1000
+    total_chars: int = 8000
+    limits: Limits = field(default_factory=Limits)
+    opener: Opener | None = None
+
+    effect: ClassVar[Effect] = Effect.READ
+    path_arguments: ClassVar[frozenset[str]] = frozenset({"path"})
+    spec: ClassVar[ToolSpec] = ToolSpec(
+        name="read_file",
+        description="Read a file. Lines are numbered.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "path": PATH,
+                "start_line": {"type": "integer", "minimum": 1, "default": 1},
+                "max_lines": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": LINES_AT_ONCE,
+                    "default": LINES_AT_ONCE,
+                },
+            },
+            "required": ["path"],
+            "additionalProperties": False,
+        },
+    )
+
+    def run(self, call: GrantedCall) -> ToolOutput:
+        """Return the lines, each also as an excerpt; raise `ToolError`."""
+        check_names(call.arguments, self.spec)
+        first = parse_whole(call.arguments, "start_line", default=1)
+        count = parse_whole(call.arguments, "max_lines", default=LINES_AT_ONCE, most=LINES_AT_ONCE)
+        target = resolve(parse_text(call.arguments, "path", PATH_LENGTH), call.roots)
+        if target is None:
+            raise ToolError("that is not a file: list_dir shows the files there are")
+        root, parts = target
+        found = Beneath(root, limits=self.limits, opener=self.opener).load(parts)
+        lines = split_lines(found.text)
+        if first > max(1, len(lines)):
+            raise ToolError(f"start_line is past the end: the file has {len(lines)} lines")
+        return self._page(virtual(root, parts), found, lines, first, count)
+
+    def _page(self, name: str, found: FileText, lines: Sequence[str], first: int, count: int) -> ToolOutput:
+        head = name if found.encoding == "utf-8" else f"{name} (read as {found.encoding})"
+        shown_lines: list[str] = []
+        excerpts: list[Excerpt] = []
+        room = self.total_chars
+        for number, line in enumerate(lines[first - 1 : first - 1 + count], start=first):
+            piece = piece_of(name, number, line, width=self.line_chars)
+            room -= len(piece.text) + 1
+            if room < 0 and shown_lines:
+                break
+            shown_lines.append(piece.text)
+            excerpts.append(piece.excerpt)
+        last = first + len(shown_lines) - 1
+        rest = [f"(lines {last + 1}-{len(lines)} follow: start_line={last + 1})"] if last < len(lines) else []
+        return ToolOutput(
+            text="\n".join([head, *(shown_lines or ["(empty file)"]), *rest]), excerpts=tuple(excerpts)
+        )
+
+
+def _entry(entry: Entry) -> str:
+    match entry.kind:
+        case Kind.FILE:
+            return f"{shown(entry.name)} ({entry.size:,} bytes)"
+        case Kind.FOLDER:
+            return f"{shown(entry.name)}/"
+        case Kind.LINK:
+            return f"{shown(entry.name)} (link, not followed)"
+        case Kind.OTHER:
+            return f"{shown(entry.name)} (not a file, not read)"
+        case _:
+            assert_never(entry.kind)

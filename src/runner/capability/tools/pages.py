@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pages: what the read tools share, from a call's arguments to the lines of an answer.
+
+Owns reading arguments (they were validated before; a tool still trusts none), cutting a text into lines,
+and the pair of a numbered line with its `Excerpt`. Invariant I12: a refusal names the argument, not its
+value. A line is what ends with LF, CR LF or CR; it is shown without trailing white space. When it is too
+long to show whole, the excerpt is exactly the piece shown.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from runner.capability.tools.ranking import Relevance, cut
+from runner.kernel.errors import ToolError
+from runner.kernel.messages import JsonObject, ToolSpec
+from runner.kernel.ports import Excerpt
+
+PATH_LENGTH: Final = 1000
+"""Characters of a path argument."""
+QUERY_LENGTH: Final = 400
+"""Characters of a query."""
+LINES_AT_ONCE: Final = 200
+"""Lines `read_file` shows at most."""
+PATH: Final[JsonObject] = {
+    "type": "string",
+    "maxLength": PATH_LENGTH,
+    "description": 'folder/file as list_dir shows it; "." is everything granted',
+}
+"""The JSON Schema of a path argument."""
+
+_LINE_END: Final = re.compile(r"\r\n|\n|\r")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A line as shown: its `text` with the number, and the excerpt of the same characters."""
+
+    text: str
+    excerpt: Excerpt
+
+
+def piece_of(file: str, number: int, line: str, *, width: int, relevance: Relevance | None = None) -> Piece:
+    """Return line `number` of `file`, at most `width` characters: around what is relevant, or its start."""
+    whole = line.rstrip()
+    start, end = cut(whole, relevance or {}, width)
+    part = whole if (start, end) == (0, len(whole)) else whole[start:end].strip()
+    before, after = "…" if start else "", "…" if end < len(whole) else ""
+    excerpt = Excerpt(file=file, line=number, text=part)
+    return Piece(text=f"{number}: {before}{part}{after}", excerpt=excerpt)
+
+
+def split_lines(text: str) -> tuple[str, ...]:
+    """Return the lines of `text` without their ends; a last end opens no further line."""
+    lines = _LINE_END.split(text)
+    return tuple(lines[:-1] if not lines[-1] else lines)
+
+
+def check_names(arguments: JsonObject, spec: ToolSpec) -> None:
+    """Raise `ToolError` when `arguments` has a name that `spec` does not."""
+    known = spec.parameters["properties"]
+    if isinstance(known, Mapping) and not set(arguments) <= set(known):
+        raise ToolError(f"{spec.name} takes only these arguments: {', '.join(known)}")
+
+
+def parse_text(arguments: JsonObject, name: str, longest: int, *, default: str | None = None) -> str:
+    """Return the string argument `name`, at most `longest` characters; raise `ToolError`."""
+    value = arguments.get(name, default)
+    if not isinstance(value, str) or len(value) > longest:
+        raise ToolError(f"{name} must be a text of at most {longest} characters")
+    return value
+
+
+def parse_whole(arguments: JsonObject, name: str, *, default: int, most: int | None = None) -> int:
+    """Return the whole number `name`, from 1 up to `most`; raise `ToolError`. `2.0` is a whole number."""
+    value = arguments.get(name, default)
+    number = int(value) if isinstance(value, float) and value.is_integer() else value
+    if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= (most or number):
+        raise ToolError(f"{name} must be a whole number, at least 1" + (f", at most {most}" if most else ""))
+    return number

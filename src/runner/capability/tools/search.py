@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The search tool: which lines of the granted files answer a query best, without an index.
+
+Owns gathering the texts within bounds and fitting the best lines into a short answer. Leaves confinement
+to `beneath` and the order to `ranking`. Invariants P2 (only the roots of the call are read) and I12. What
+could not be read or was left out is said in the answer, never passed over.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import ClassVar, Final
+
+from runner.capability.tools.beneath import Beneath, Limits, Parts
+from runner.capability.tools.openers import Opener
+from runner.capability.tools.pages import (
+    PATH,
+    PATH_LENGTH,
+    QUERY_LENGTH,
+    Piece,
+    check_names,
+    parse_text,
+    piece_of,
+    split_lines,
+)
+from runner.capability.tools.paths import resolve, virtual
+from runner.capability.tools.ranking import DEFAULT, Document, Ranking, Tuning, rank
+from runner.kernel.errors import ToolError
+from runner.kernel.messages import ToolSpec
+from runner.kernel.ports import Effect, GrantedCall, Root, ToolOutput
+
+SEARCH_CHARS: Final = 64 * 1024 * 1024
+"""Characters of text one search reads."""
+CONSIDERED: Final = 50
+"""Passages tried for a place in the answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchText:
+    """`search_text(query, path)`: the lines of the granted files that answer a query best.
+
+    `max_passages`, `max_files` and `total_chars` bound an answer and `line_chars` one line of it (the first
+    passage is always shown). A passage below `least_share` of the best score is left out. `search_chars`
+    bounds what is read. `tuning` holds the constants of the order.
+    """
+
+    max_passages: int = 5
+    max_files: int = 3
+    total_chars: int = 1600
+    line_chars: int = 300
+    least_share: float = 0.25
+    search_chars: int = SEARCH_CHARS
+    tuning: Tuning = DEFAULT
+    limits: Limits = field(default_factory=Limits)
+    opener: Opener | None = None
+
+    effect: ClassVar[Effect] = Effect.READ
+    path_arguments: ClassVar[frozenset[str]] = frozenset({"path"})
+    spec: ClassVar[ToolSpec] = ToolSpec(
+        name="search_text",
+        description="Search all files for words, names, dates or numbers. Shows the best lines.",
+        parameters={
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": QUERY_LENGTH,
+                    "description": "the words to look for",
+                },
+                "path": {**PATH, "default": "."},
+            },
+            "required": ["query"],
+            "additionalProperties": False,
+        },
+    )
+
+    def run(self, call: GrantedCall) -> ToolOutput:
+        """Return the best lines by file, each also as an excerpt; raise `ToolError`."""
+        check_names(call.arguments, self.spec)
+        query = parse_text(call.arguments, "query", QUERY_LENGTH)
+        target = resolve(parse_text(call.arguments, "path", PATH_LENGTH, default="."), call.roots)
+        places = [(root, ()) for root in call.roots] if target is None else [target]
+        gathered = self._gather(places, strict=target is not None)
+        ranking = rank(query, gathered.documents, self.tuning)
+        notes = gathered.notes()
+        if not ranking.passages:
+            nothing = f"Nothing found in {len(gathered.documents)} files: try other words."
+            return ToolOutput(text="\n".join([nothing, *notes]))
+        files = self._choose(gathered.documents, ranking, self.total_chars - sum(map(len, notes)))
+        lines = [line for file in files.values() for line in file.lines()]
+        excerpts = tuple(piece.excerpt for file in files.values() for piece in file.ordered())
+        return ToolOutput(text="\n".join([*lines, *notes]), excerpts=excerpts)
+
+    def _gather(self, places: Sequence[tuple[Root, Parts]], *, strict: bool) -> "_Gathered":
+        """Read the texts at `places`; when `strict`, a place that cannot be read is an error."""
+        gathered = _Gathered(files=self.limits.files, chars=self.search_chars)
+        for root, start in places:
+            try:
+                beneath = Beneath(root, limits=self.limits, opener=self.opener)
+                walk = beneath.walk(start)
+            except ToolError:
+                if strict:
+                    raise
+                gathered.skipped += 1
+                continue
+            gathered.skipped += walk.skipped
+            gathered.cut = gathered.cut or walk.cut
+            gathered.add(root, beneath, walk)
+        return gathered
+
+    def _choose(self, documents: Sequence[Document], ranking: Ranking, room: int) -> "dict[int, _Shown]":
+        """Return the files to show, best first, with their lines: passages in order while they fit."""
+        files: dict[int, _Shown] = {}
+        least, left = ranking.passages[0].score * self.least_share, self.max_passages
+        for passage in islice(ranking.passages, CONSIDERED):
+            if not left or passage.score < least:
+                break
+            document = documents[passage.document]
+            file = files.get(passage.document) or _Shown(name=document.name)
+            if passage.centre in file.pieces or (not file.pieces and len(files) == self.max_files):
+                continue
+            fresh = {
+                line: piece_of(
+                    file.name,
+                    line + 1,
+                    document.lines[line],
+                    width=self.line_chars,
+                    relevance=ranking.relevance,
+                )
+                for line in passage.lines
+                if line not in file.pieces
+            }
+            cost = sum(len(piece.text) + 1 for piece in fresh.values())
+            cost += 0 if file.pieces else len(file.name) + 1
+            if files and cost > room:
+                continue
+            room, left = room - cost, left - 1
+            file.pieces.update(fresh)
+            files[passage.document] = file
+        return files
+
+
+@dataclass(slots=True, kw_only=True)
+class _Shown:
+    """A file of the answer and its pieces, by line counted from 0."""
+
+    name: str
+    pieces: dict[int, Piece] = field(default_factory=dict)
+
+    def ordered(self) -> list[Piece]:
+        """Return the pieces in the order of their lines."""
+        return [self.pieces[line] for line in sorted(self.pieces)]
+
+    def lines(self) -> list[str]:
+        """Return what to print: the name, then the numbered lines."""
+        return [self.name, *(piece.text for piece in self.ordered())]
+
+
+@dataclass(slots=True, kw_only=True)
+class _Gathered:
+    """The texts read so far, how many more `files` and `chars` may be, and what was left out."""
+
+    files: int
+    chars: int
+    documents: list[Document] = field(default_factory=list)
+    skipped: int = 0
+    cut: bool = False
+
+    def add(self, root: Root, beneath: Beneath, walk: Iterable[Parts]) -> None:
+        """Read the files of `walk`, while there is room; count those that cannot be read."""
+        for parts in walk:
+            if len(self.documents) >= self.files or self.chars <= 0:
+                self.cut = True
+                return
+            try:
+                text = beneath.read(parts)
+            except ToolError:
+                self.skipped += 1
+                continue
+            self.chars -= len(text)
+            self.documents.append(Document(name=virtual(root, parts), lines=split_lines(text)))
+
+    def notes(self) -> list[str]:
+        """Return what the answer must say about what was not searched."""
+        notes = []
+        if self.skipped:
+            notes.append(f"({self.skipped} files or links could not be searched)")
+        if self.cut:
+            notes.append(f"(too much to search: only the first {len(self.documents)} files were)")
+        return notes

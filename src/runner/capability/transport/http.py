@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The one HTTP transport: sends the judged bytes to the judged address, and nothing else anywhere.
+
+Owns connections, pinning, time and size limits, and the translation of foreign errors. Leaves judging,
+recording and credentials to the perimeter, and the meaning of a reply to the backend's decoder.
+Carries P1 below the gate: what `release()` allowed is what is sent. So there are no redirects, no retries,
+no proxies or certificates taken from the environment, no cookies, and no headers but those of the wire
+request, the credential, `Host` and `Content-Length`. Carries I12: errors never quote a reply.
+"""
+
+import re
+import ssl
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Final, Self
+
+import anyio
+import httpx
+
+from runner.capability.transport.locality import IP, parse_ip, resolve
+from runner.kernel.errors import TransportError
+from runner.kernel.inference import Address, WireReply, WireRequest
+from runner.kernel.ports import Credential
+
+CONNECT_TIMEOUT_S: Final = 10.0
+MAX_REPLY_BYTES: Final = 64 << 20
+_OWN_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_PATH: Final = re.compile(r"/[!-~]*\Z")
+
+
+class HttpTransport:
+    """Sends wire requests over HTTP/1.1, one fresh connection each. Implements `Transport`.
+
+    `timeout_s` bounds one exchange from name resolution to the last byte; connecting has
+    `CONNECT_TIMEOUT_S` of it per address. `max_reply_bytes` bounds a reply's body. `tls` replaces the public
+    certificate authorities, for a server with a private one. Plain http is for loopback only, unless
+    `unsafe_plain_http` says that the network in between is trusted with everything that may leave.
+    """
+
+    def __init__(
+        self,
+        timeout_s: float,
+        *,
+        max_reply_bytes: int = MAX_REPLY_BYTES,
+        tls: ssl.SSLContext | None = None,
+        unsafe_plain_http: bool = False,
+    ) -> None:
+        self._timeout_s = timeout_s
+        self._max_reply_bytes = max_reply_bytes
+        self._tls = tls or httpx.create_ssl_context(trust_env=False)
+        self._unsafe_plain_http = unsafe_plain_http
+
+    @asynccontextmanager
+    async def open(self, wire: WireRequest, *, credential: Credential | None) -> AsyncIterator[WireReply]:
+        """Send `wire` and yield its reply, whatever its status. Leaving the context closes the connection.
+
+        Raises `TransportError` when nothing could be sent or received, on a redirect, and on a compressed
+        reply; iterating the reply raises it when the reply breaks off, takes too long or is too large.
+        """
+        deadline = anyio.current_time() + self._timeout_s
+        async with httpx.AsyncHTTPTransport(verify=self._tls, trust_env=False, retries=0) as connection:
+            with _translated(wire.address, deadline):
+                response = await self._send(connection, wire, credential)
+            chunks = _Chunks(response, wire.address, deadline, self._max_reply_bytes)
+            try:
+                _refuse_unasked(response)
+                yield WireReply(status=response.status_code, chunks=chunks)
+            finally:
+                chunks.over = True
+                await response.aclose()
+
+    async def _send(
+        self, connection: httpx.AsyncHTTPTransport, wire: WireRequest, credential: Credential | None
+    ) -> httpx.Response:
+        """Send `wire` to the first of its addresses that accepts a connection."""
+        for ip in (addresses := await self._pin(wire.address)):
+            request = _request(wire, credential, ip)
+            try:
+                return await connection.handle_async_request(request)
+            except (httpx.ConnectError, httpx.ConnectTimeout):
+                if ip == addresses[-1]:
+                    raise
+        raise TransportError(f"the host of {wire.address} has no address")
+
+    async def _pin(self, address: Address) -> tuple[IP, ...]:
+        """Return the addresses to connect to: resolved once, so what is checked is what is used."""
+        if address.scheme not in {"http", "https"}:
+            raise TransportError(f"{address} is not an HTTP address")
+        addresses = await resolve(address)
+        plain = address.scheme == "http" and not self._unsafe_plain_http
+        if plain and not all(ip.is_loopback for ip in addresses):
+            raise TransportError(f"{address} is not on this machine: use https")
+        return addresses
+
+
+class _Chunks:
+    """The body of a reply as it arrives, within its deadline and size."""
+
+    def __init__(self, response: httpx.Response, address: Address, deadline: float, limit: int) -> None:
+        self._raw = response.aiter_raw()
+        self._address = address
+        self._deadline = deadline
+        self._left = limit
+        self.over = False
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> bytes:
+        if self.over:
+            raise TransportError("a reply is read before its context is left")
+        with _translated(self._address, self._deadline):
+            chunk = await anext(self._raw)
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise TransportError(f"the reply of {self._address} is too large")
+        return chunk
+
+
+def _request(wire: WireRequest, credential: Credential | None, ip: IP) -> httpx.Request:
+    """Return `wire` for `ip`; TLS still checks the certificate against the name."""
+    if not _PATH.match(wire.path):
+        raise TransportError("the path of a wire request is an absolute path in printable ASCII")
+    if any(name.lower() in _OWN_HEADERS for name, _ in wire.headers):
+        raise TransportError("a wire request must not set the transport's own headers")
+    added = [(credential.header, credential.value)] if credential else []
+    return httpx.Request(
+        wire.method,
+        httpx.URL(scheme=wire.address.scheme, host=str(ip), port=wire.address.port or None, path="/"),
+        headers=[("Host", _host(wire.address)), *wire.headers, *added],
+        content=wire.body,
+        extensions={
+            "target": wire.path.encode("ascii"),
+            "sni_hostname": wire.address.host,
+            "timeout": {"connect": CONNECT_TIMEOUT_S},
+        },
+    )
+
+
+def _host(address: Address) -> str:
+    literal = parse_ip(address.host)
+    host = f"[{address.host}]" if literal is not None and literal.version == 6 else address.host  # noqa: PLR2004 - IP version
+    return f"{host}:{address.port}" if address.port else host
+
+
+def _refuse_unasked(response: httpx.Response) -> None:
+    """Raise `TransportError` for a redirect, which names an unjudged address, or unasked compression."""
+    if response.is_redirect or 300 <= response.status_code < 400:  # noqa: PLR2004 - RFC 9110, section 15.4
+        raise TransportError(f"the server answered {response.status_code}: redirects are not followed")
+    if response.headers.get("content-encoding", "identity") != "identity":
+        raise TransportError("the server compressed its reply, which was not asked for")
+
+
+@contextmanager
+def _translated(address: Address, deadline: float) -> Iterator[None]:
+    """Run one step of an exchange with `address` until `deadline`; foreign errors become `TransportError`."""
+    try:
+        with anyio.fail_after(max(0.0, deadline - anyio.current_time())):
+            yield
+    except (TimeoutError, httpx.TimeoutException):
+        raise TransportError(f"{address} took too long") from None
+    except httpx.ConnectError:
+        raise TransportError(f"{address} cannot be reached, or its certificate is not accepted") from None
+    except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError, OSError, ValueError):
+        raise TransportError(f"the exchange with {address} broke off") from None

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device key in a file, and the auditor's pin.
+
+Owns one custody, `file`: a 32-byte Ed25519 seed in hex, readable by its owner alone, never in the trace
+folder. Better custodies stand behind the same `Signer` port. Whoever reads this file can sign new logs in
+this device's name; the header says so with `custody`, and the verdict repeats it.
+"""
+
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from runner.capability.transport.logstore import (
+    make_private_folder,
+    refuse_inside,
+    replace_file,
+    sync_file,
+    sync_folder,
+    write_all,
+)
+from runner.kernel.errors import TraceError
+from runner.kernel.ports import Entropy
+
+_SEED_BYTES: Final = 32
+_SEED: Final = re.compile(rb"[0-9a-f]{64}\n")
+
+
+class FileSigner:
+    """The device key in the file `path`, made on first use from `entropy`.
+
+    Making one raises `TraceError` when the file lies in the trace folder `book`, others can read it, or it
+    holds no key; and `OSError` when it cannot be read or made.
+    """
+
+    __slots__ = ("_key",)
+
+    def __init__(self, path: Path, *, book: Path, entropy: Entropy) -> None:
+        refuse_inside(path, book, "device key")
+        make_private_folder(path.parent)
+        if not os.path.lexists(path):
+            _create(path, entropy.token(_SEED_BYTES).hex().encode("ascii") + b"\n")
+        self._key = Ed25519PrivateKey.from_private_bytes(_read_seed(path))
+
+    def __repr__(self) -> str:
+        """Return the custody, never the key."""
+        return "<FileSigner custody=file>"
+
+    @property
+    def custody(self) -> str:
+        """Where the key lives: `file`."""
+        return "file"
+
+    @property
+    def public_key(self) -> bytes:
+        """The 32 bytes of the Ed25519 public key."""
+        return self._key.public_key().public_bytes_raw()
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 64-byte Ed25519 signature of `message`."""
+        return self._key.sign(message)
+
+
+def export_pin(verifier_key: str, target: Path, *, book: Path) -> None:
+    """Write the auditor's pin file: one line, the device's verifier key as `trace.note.vkey` gives it.
+
+    Raises `TraceError` when `target` lies in the trace folder `book`, where a pin proves nothing; `OSError`.
+    """
+    refuse_inside(target, book, "auditor's pin")
+    replace_file(target, target.with_name(target.name + ".tmp"), verifier_key.encode("ascii") + b"\n")
+
+
+def _create(path: Path, seed: bytes) -> None:
+    """Make `path` with the key in it, whole or not at all, and never over another file."""
+    temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        write_all(handle, seed)
+        sync_file(handle)
+        os.link(temporary, path)
+    except FileExistsError:
+        pass  # another process made the key first: use that one
+    finally:
+        os.close(handle)
+        temporary.unlink()
+    sync_folder(path.parent)
+
+
+def _read_seed(path: Path) -> bytes:
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    with os.fdopen(handle, "rb") as file:
+        state = os.fstat(handle)
+        if not stat.S_ISREG(state.st_mode) or state.st_mode & 0o077 or state.st_uid != os.getuid():
+            raise TraceError(f"the device key {path.name} is open to others. Fix: own it, and chmod 600 it")
+        data = file.read(len("00") * _SEED_BYTES + 2)
+    if _SEED.fullmatch(data) is None:
+        raise TraceError(f"the device key {path.name} holds no key. Fix: restore it, or start a new book")
+    return bytes.fromhex(data.decode("ascii"))

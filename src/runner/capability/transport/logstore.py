@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A book on disk: a folder of logs, a writer's lock, and a head pin in another folder.
+
+Owns files, modes and syncs. Knows nothing of records. Carries I9: what `sync` or `create` or `write_pin`
+returned from is on the disk, on macOS through its write cache (`F_FULLFSYNC`). Carries I4 on this side:
+files only grow, one process writes, nothing is edited in place.
+"""
+
+import fcntl
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from runner.kernel.errors import TraceError
+
+_SUFFIX: Final = ".jsonl"
+_LOCK: Final = "writer.lock"
+_NEW: Final = "new-log.tmp"
+_FILE_MODE: Final = 0o600
+_FOLDER_MODE: Final = 0o700
+_WRITE: Final = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+def make_private_folder(folder: Path) -> None:
+    """Make `folder` and what leads to it, mode 0700; raise `OSError`. An existing folder keeps its mode."""
+    folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+
+
+def refuse_inside(path: Path, book: Path, what: str) -> None:
+    """Raise `TraceError` if `path` lies in the folder `book`: who alters the logs must not reach it."""
+    if path.resolve().is_relative_to(book.resolve()):
+        raise TraceError(f"the {what} lies inside the trace folder. Fix: keep it in another folder")
+
+
+def sync_file(handle: int) -> None:
+    """Return when the file or folder `handle` is on the disk; raise `OSError`."""
+    if sys.platform == "darwin":
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
+    else:
+        os.fsync(handle)
+
+
+def sync_folder(folder: Path) -> None:
+    """Return when the names in `folder` are on the disk; raise `OSError`."""
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        sync_file(handle)
+    finally:
+        os.close(handle)
+
+
+def write_all(handle: int, data: bytes) -> None:
+    """Write the whole of `data`; raise `OSError`."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(handle, rest) :]
+
+
+def replace_file(target: Path, temporary: Path, data: bytes) -> None:
+    """Make `target` hold `data`, atomically and durably, by way of `temporary` beside it; raise `OSError`."""
+    handle = os.open(temporary, _WRITE | os.O_CREAT | os.O_TRUNC, _FILE_MODE)
+    try:
+        write_all(handle, data)
+        sync_file(handle)
+    finally:
+        os.close(handle)
+    temporary.rename(target)
+    sync_folder(target.parent)
+
+
+class FolderLog:
+    """One open log file, for appending."""
+
+    __slots__ = ("_handle",)
+
+    def __init__(self, path: Path) -> None:
+        self._handle = os.open(path, _WRITE | os.O_APPEND)
+
+    def append(self, data: bytes) -> None:
+        """Write `data` at the end; raise `OSError`."""
+        write_all(self._handle, data)
+
+    def sync(self) -> None:
+        """Return when everything appended is on the disk; raise `OSError`."""
+        sync_file(self._handle)
+
+    def close(self) -> None:
+        """Close the handle; nothing is synced here."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+
+class FolderLogStore:
+    """The book in the folder `book`, its head pin in the file `pin` of another folder.
+
+    Makes both folders. Raises `TraceError` when the pin lies inside the book, `OSError` when a folder
+    cannot be made.
+    """
+
+    __slots__ = ("_book", "_lock", "_pin")
+
+    def __init__(self, book: Path, pin: Path) -> None:
+        refuse_inside(pin, book, "head pin")
+        self._book, self._pin = book, pin
+        self._lock = -1
+        make_private_folder(book)
+        make_private_folder(pin.parent)
+
+    def acquire(self) -> None:
+        """Take the one-writer lock for life; raise `TraceError` when somebody has it, `OSError` otherwise."""
+        handle = os.open(self._book / _LOCK, _WRITE | os.O_CREAT, _FILE_MODE)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BaseException as error:
+            os.close(handle)
+            if isinstance(error, BlockingIOError):
+                raise TraceError(
+                    "another process writes this book. Fix: end it, or use a second book"
+                ) from None
+            raise
+        self._lock = handle
+
+    def release(self) -> None:
+        """Give the lock back, if it is held."""
+        if self._lock >= 0:
+            os.close(self._lock)  # not LOCK_UN: in a forked child that would take the parent's lock away
+            self._lock = -1
+
+    def names(self) -> Sequence[str]:
+        """Return the names of the logs by number, and any other name that ends like one."""
+        found = [entry.name for entry in self._book.iterdir() if entry.name.endswith(_SUFFIX)]
+        return sorted(found, key=lambda name: (len(name.partition("-")[0]), name))
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of the log `name`; raise `OSError`, for a link too."""
+        handle = os.open(self._book / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+        with os.fdopen(handle, "rb") as file:
+            return file.read()
+
+    def create(self, name: str, head: bytes) -> FolderLog:
+        """Make the log `name` with `head` in it, whole and durable, and return it open.
+
+        Raises `TraceError` without the lock, `FileExistsError` if it exists, and `OSError`.
+        """
+        if self._lock < 0:
+            raise TraceError("a log is created under the writer's lock only")
+        target = self._book / name
+        if os.path.lexists(target):
+            raise FileExistsError(name)
+        replace_file(target, self._book / _NEW, head)
+        return FolderLog(target)
+
+    def read_pin(self) -> bytes | None:
+        """Return the head pin, or None when there is none yet; raise `OSError`."""
+        try:
+            return self._pin.read_bytes()
+        except FileNotFoundError:
+            return None
+
+    def write_pin(self, pin: bytes) -> None:
+        """Replace the head pin, atomically and durably; raise `OSError`."""
+        replace_file(self._pin, self._pin.with_name(self._pin.name + ".tmp"), pin)
+
+
+def read_boot_id() -> str | None:
+    """Return 32 hex digits that change with every start of the system; None where the system has none."""
+    try:
+        text = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
+    except OSError:
+        return None
+    return text.strip().replace("-", "").lower()

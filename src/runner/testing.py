@@ -1,0 +1,682 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Public fakes of every port, for our tests and for those of programs that embed the runner.
+
+Owns deterministic stand-ins with no I/O, and one real thing: `ScriptedServer`, an HTTP server on loopback
+that keeps every byte it receives. Fakes answer from a script, in order, and say so when it is used up.
+Imports the kernel's words and nothing of the rooms it stands in for, so that it cannot share their mistakes.
+
+    backend = ScriptedBackend(replies=["Forty-two."])
+    client = perimeter.seal(backend, transport=backend.transport)
+"""
+
+import hashlib
+import json
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import MappingProxyType
+from typing import Final, Self, TypeAlias, assert_never
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from runner.kernel.errors import BackendError, TraceError, TransportError
+from runner.kernel.inference import (
+    Address,
+    InferenceReply,
+    InferenceRequest,
+    Usage,
+    WireReply,
+    WireRequest,
+)
+from runner.kernel.labels import DataClass
+from runner.kernel.messages import JsonObject, ToolSpec
+from runner.kernel.ports import (
+    ApprovalRequest,
+    Credential,
+    Effect,
+    GrantedCall,
+    Locality,
+    ToolOutput,
+)
+
+__all__ = [
+    "IN_PROCESS",
+    "BreakOff",
+    "FakeClassifier",
+    "FakeFinding",
+    "FakeTool",
+    "Fault",
+    "FixedEntropy",
+    "FixedLocality",
+    "FrozenClock",
+    "MemoryLogFile",
+    "MemoryLogStore",
+    "MemorySaltStore",
+    "MemorySigner",
+    "Redirect",
+    "Reply",
+    "ScriptedApprover",
+    "ScriptedBackend",
+    "ScriptedDecoder",
+    "ScriptedServer",
+    "ScriptedTransport",
+    "ServerError",
+    "ServerReply",
+    "Stall",
+    "Truncated",
+]
+
+IN_PROCESS: Final = Address(scheme="inproc")
+_PIECE: Final = 5
+"""Characters in one piece of a streamed reply: short, so that streams are cut in awkward places."""
+
+
+# --- inference without a network -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Truncated:
+    """A scripted reply that ends because its token budget did (`finish` is "length")."""
+
+    text: str
+
+
+Reply: TypeAlias = str | JsonObject | Truncated | Exception | Callable[[InferenceRequest], str]
+"""One scripted answer: a text, an object sent as JSON, a cut text, an error to raise, or a function."""
+
+
+class ScriptedBackend:
+    """A codec whose own `transport` answers with `replies`, in order. Implements `Backend`.
+
+    `requests` holds every request encoded, and `transport.sent` every wire request sent. `stream` and
+    `schema` are carried but not obeyed: what the script says is what comes back.
+    """
+
+    def __init__(
+        self,
+        *,
+        replies: Sequence[Reply],
+        name: str = "scripted",
+        model: str = "scripted-model",
+        address: Address = IN_PROCESS,
+    ) -> None:
+        self._name = name
+        self._model = model
+        self._address = address
+        self.requests: list[InferenceRequest] = []
+        self._encoded: dict[bytes, InferenceRequest] = {}
+        self.transport = ScriptedTransport(replies=replies, encoded=self._encoded)
+
+    @property
+    def name(self) -> str:
+        """The configured name."""
+        return self._name
+
+    @property
+    def model(self) -> str:
+        """The model it asks for."""
+        return self._model
+
+    @property
+    def address(self) -> Address:
+        """Where its wire requests go."""
+        return self._address
+
+    def encode(self, request: InferenceRequest) -> WireRequest:
+        """Return `request` as plain JSON: messages, schema and sampling numbers."""
+        self.requests.append(request)
+        members = {
+            "model": self._model,
+            "messages": [
+                {"role": message.role.value, "content": [block.text for block in message.blocks]}
+                for message in request.messages
+            ],
+            "schema": request.schema,
+            "max_tokens": request.max_tokens,
+            "temperature": request.temperature,
+            "seed": request.seed,
+            "stream": request.stream,
+        }
+        body = json.dumps(members, ensure_ascii=False).encode("utf-8")
+        self._encoded[body] = request
+        return WireRequest(
+            method="POST",
+            address=self._address,
+            path="/scripted",
+            headers=(("Content-Type", "application/json"),),
+            body=body,
+        )
+
+    def decoder(self, request: InferenceRequest, status: int) -> "ScriptedDecoder":  # noqa: ARG002 - the port
+        """Return a decoder for what `transport` sends."""
+        return ScriptedDecoder(status=status)
+
+
+class ScriptedDecoder:
+    """Reads the lines that `ScriptedTransport` sends. Implements `Decoder`."""
+
+    def __init__(self, *, status: int) -> None:
+        self._status = status
+        self._bytes = b""
+        self._seen = 0
+
+    def feed(self, chunk: bytes) -> str:
+        """Take the next body bytes; return the text of the lines they complete."""
+        self._bytes += chunk
+        lines = self._lines()
+        visible = "".join(str(line.get("text", "")) for line in lines[self._seen :])
+        self._seen = len(lines)
+        return visible
+
+    def finish(self) -> InferenceReply:
+        """Return the reply; raise `BackendError` for another status than 200 or a missing end."""
+        lines = self._lines()
+        if self._status != 200 or not lines or "finish" not in lines[-1]:  # noqa: PLR2004 - HTTP
+            raise BackendError(f"the scripted backend answered {self._status} or broke off")
+        text = "".join(str(line.get("text", "")) for line in lines)
+        usage = Usage(completion_tokens=len(text.split()))
+        return InferenceReply(text=text, finish=str(lines[-1]["finish"]), usage=usage)
+
+    def _lines(self) -> list[dict[str, object]]:
+        return [json.loads(line) for line in self._bytes.split(b"\n")[:-1]]
+
+
+class ScriptedTransport:
+    """Answers wire requests from a script instead of sending them. Implements `Transport`.
+
+    `sent` holds every wire request, `credentials` the credential of each. `encoded` finds the request behind
+    a body, for replies that are functions.
+    """
+
+    def __init__(
+        self, *, replies: Sequence[Reply], encoded: Mapping[bytes, InferenceRequest] = MappingProxyType({})
+    ) -> None:
+        self._replies = tuple(replies)
+        self._encoded = encoded
+        self.sent: list[WireRequest] = []
+        self.credentials: list[Credential | None] = []
+
+    @asynccontextmanager
+    async def open(self, wire: WireRequest, *, credential: Credential | None) -> AsyncIterator[WireReply]:
+        """Yield the next scripted reply. Raises the scripted error, or `TransportError` after the last."""
+        position = len(self.sent)
+        self.sent.append(wire)
+        self.credentials.append(credential)
+        if position >= len(self._replies):
+            raise TransportError(f"the script has {len(self._replies)} replies and was asked for one more")
+        text, finish = self._answer(self._replies[position], wire)
+        yield WireReply(status=200, chunks=_scripted_chunks(text, finish))
+
+    def _answer(self, reply: Reply, wire: WireRequest) -> tuple[str, str]:
+        match reply:
+            case str():
+                return reply, "stop"
+            case Truncated():
+                return reply.text, "length"
+            case Mapping():
+                return json.dumps(reply, ensure_ascii=False), "stop"
+            case Exception():
+                raise reply
+            case _:
+                return reply(self._encoded[wire.body]), "stop"
+
+
+async def _scripted_chunks(text: str, finish: str) -> AsyncIterator[bytes]:
+    lines = [{"text": piece} for piece in _pieces(text)]
+    for line in [*lines, {"finish": finish}]:
+        yield json.dumps(line).encode("utf-8") + b"\n"
+
+
+def _pieces(text: str) -> Iterator[str]:
+    return (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
+
+
+# --- inference over a real socket ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirect:
+    """Answers `status` with a `Location`."""
+
+    location: str
+    status: int = 307
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stall:
+    """Sends nothing until the server is closed, or only the head of a reply if `after_head`."""
+
+    after_head: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BreakOff:
+    """Closes the connection after the first `after` bytes of the body of a reply saying `text`."""
+
+    text: str
+    after: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerError:
+    """Answers an error `status`, whose body quotes `message` as real servers quote prompts."""
+
+    status: int
+    message: str = "scripted"
+
+
+Fault: TypeAlias = Redirect | Stall | BreakOff | ServerError
+ServerReply: TypeAlias = str | JsonObject | Fault | Callable[[JsonObject], str]
+"""One scripted answer: a text, an object sent as JSON, a fault, or a function of the request's JSON body."""
+
+
+class ScriptedServer:
+    """A real HTTP server on 127.0.0.1 that speaks `/v1/chat/completions`, streamed or whole.
+
+    A context manager. Answers with `replies` in order; every request after the last gets status 500.
+    `received` holds the raw bytes of every request, head and body, whatever its path; `bodies` the bodies
+    alone.
+    """
+
+    def __init__(self, *, replies: Sequence[ServerReply] = ()) -> None:
+        self._replies = iter(replies)
+        self._lock = threading.Lock()
+        self._closing = threading.Event()
+        self.received: list[bytes] = []
+        self._http = _Listener(self)
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02})
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._closing.set()
+        self._http.shutdown()
+        self._thread.join()
+        self._http.server_close()
+
+    @property
+    def address(self) -> Address:
+        """Where it listens."""
+        return Address(scheme="http", host="127.0.0.1", port=self._http.server_port)
+
+    @property
+    def url(self) -> str:
+        """Where it listens, as `http://127.0.0.1:port`."""
+        return str(self.address)
+
+    @property
+    def bodies(self) -> list[bytes]:
+        """The bodies of the requests received so far."""
+        return [raw.partition(b"\r\n\r\n")[2] for raw in self.received]
+
+    def take(self, raw: bytes) -> ServerReply:
+        """Keep a request and return the reply that the script has for it."""
+        with self._lock:
+            self.received.append(raw)
+            return next(self._replies, ServerError(status=500, message="the script has no reply left"))
+
+    def wait_until_closing(self) -> None:
+        """Return when the server is being closed."""
+        self._closing.wait()
+
+
+class _Listener(ThreadingHTTPServer):
+    daemon_threads = False
+
+    def __init__(self, script: ScriptedServer) -> None:
+        self.script = script
+        super().__init__(("127.0.0.1", 0), _Handler)
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: a client that goes away is part of many scripts."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Reads one request, keeps its bytes, answers, closes."""
+
+    server: _Listener
+    timeout = 30
+
+    def handle(self) -> None:
+        lines = []
+        while (line := self.rfile.readline()) not in (b"\r\n", b"\n", b""):
+            lines.append(line)
+        if not lines:
+            return
+        head = b"".join(lines)
+        size = next((int(line[15:]) for line in lines if line.lower().startswith(b"content-length:")), 0)
+        body = self.rfile.read(size)
+        reply = self.server.script.take(head + b"\r\n" + body)
+        if b" /v1/chat/completions " in lines[0]:
+            self._answer(reply, body)
+        else:
+            self._send(404, "application/json", b'{"error":{"code":404}}')
+
+    def _answer(self, reply: ServerReply, body: bytes) -> None:
+        stream = b'"stream":true' in body.replace(b'"stream": true', b'"stream":true')
+        kind = "text/event-stream" if stream else "application/json"
+        match reply:
+            case Redirect():
+                self._send(reply.status, kind, b"", ("Location", reply.location))
+            case ServerError():
+                error = {"error": {"code": reply.status, "message": reply.message}}
+                self._send(reply.status, "application/json", json.dumps(error).encode("utf-8"))
+            case Stall():
+                if reply.after_head:
+                    self._send(200, kind, b"", size=1)
+                self.server.script.wait_until_closing()
+            case BreakOff():
+                whole = _chat_body(reply.text, stream=stream)
+                self._send(200, kind, whole[: reply.after], size=len(whole))
+            case str():
+                self._send(200, kind, _chat_body(reply, stream=stream))
+            case Mapping():
+                self._send(200, kind, _chat_body(json.dumps(reply, ensure_ascii=False), stream=stream))
+            case _ if callable(reply):
+                self._send(200, kind, _chat_body(reply(json.loads(body)), stream=stream))
+            case _:
+                assert_never(reply)
+
+    def _send(self, status: int, kind: str, body: bytes, *more: tuple[str, str], size: int = -1) -> None:
+        headers = [("Content-Type", kind), ("Content-Length", str(len(body) if size < 0 else size)), *more]
+        head = "".join(f"{name}: {value}\r\n" for name, value in headers)
+        self.wfile.write(f"HTTP/1.1 {status} Scripted\r\n{head}Connection: close\r\n\r\n".encode() + body)
+        self.wfile.flush()
+
+
+def _chat_body(text: str, *, stream: bool) -> bytes:
+    """Return a chat completion saying `text`, with word counts as its usage."""
+    usage = {"prompt_tokens": 1, "completion_tokens": len(text.split())}
+    if not stream:
+        message = {"role": "assistant", "content": text}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return json.dumps({"choices": [choice], "usage": usage}).encode("utf-8")
+    events: list[JsonObject] = [
+        {"choices": [{"index": 0, "delta": {"content": piece}, "finish_reason": None}]}
+        for piece in _pieces(text)
+    ]
+    events.append({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    events.append({"choices": [], "usage": usage})
+    lines = [json.dumps(event, ensure_ascii=False) for event in events]
+    return "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode("utf-8")
+
+
+# --- judgement -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedLocality:
+    """Answers the same `locality` for every address. Implements `LocalityCheck`."""
+
+    locality: Locality
+
+    async def grade(self, address: Address) -> Locality:  # noqa: ARG002 - the port
+        """Return the fixed grade."""
+        return self.locality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeFinding:
+    """What `FakeClassifier` found. Implements `Finding`."""
+
+    data_class: DataClass
+
+
+class FakeClassifier:
+    """Finds the substrings of `classes` and nothing else, or raises `fault`. Implements `Classifier`.
+
+    `seen` holds every text it was shown.
+    """
+
+    version = "fake/1"
+
+    def __init__(
+        self, classes: Mapping[str, DataClass] | None = None, *, fault: Exception | None = None
+    ) -> None:
+        self._classes = dict(classes or {})
+        self._fault = fault
+        self.seen: list[str] = []
+
+    def classify(self, text: str) -> FakeFinding:
+        """Return the highest class of the substrings that `text` holds, C0 without any."""
+        self.seen.append(text)
+        if self._fault is not None:
+            raise self._fault
+        found = (data_class for part, data_class in self._classes.items() if part in text)
+        return FakeFinding(data_class=max(found, default=DataClass.C0))
+
+
+class ScriptedApprover:
+    """Answers with `answers` in order, and no after the last. Implements `Approver`.
+
+    `asked` holds every request it was shown.
+    """
+
+    def __init__(self, *, answers: Sequence[bool] = (), name: str = "scripted-approver") -> None:
+        self._answers = iter(answers)
+        self._name = name
+        self.asked: list[ApprovalRequest] = []
+
+    @property
+    def name(self) -> str:
+        """Who approves."""
+        return self._name
+
+    async def approve(self, request: ApprovalRequest) -> bool:
+        """Return the next scripted answer."""
+        self.asked.append(request)
+        return next(self._answers, False)
+
+
+class FakeTool:
+    """A tool that returns `output`, or raises it when it is an exception. Implements `Tool`.
+
+    `calls` holds every call it was given. `parameters` defaults to an object of one string, `path`.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str = "fake",
+        output: ToolOutput | Exception | None = None,
+        effect: Effect = Effect.READ,
+        parameters: JsonObject | None = None,
+        path_arguments: frozenset[str] = frozenset({"path"}),
+    ) -> None:
+        self._spec = ToolSpec(name=name, description="A fake tool.", parameters=parameters or _ONE_PATH)
+        self._output = ToolOutput(text="done") if output is None else output
+        self._effect = effect
+        self._path_arguments = path_arguments
+        self.calls: list[GrantedCall] = []
+
+    @property
+    def spec(self) -> ToolSpec:
+        """Name, description and JSON Schema of the arguments."""
+        return self._spec
+
+    @property
+    def effect(self) -> Effect:
+        """The strongest thing it says it can do."""
+        return self._effect
+
+    @property
+    def path_arguments(self) -> frozenset[str]:
+        """Names of the arguments that are paths."""
+        return self._path_arguments
+
+    def run(self, call: GrantedCall) -> ToolOutput:
+        """Return or raise the scripted output."""
+        self.calls.append(call)
+        if isinstance(self._output, Exception):
+            raise self._output
+        return self._output
+
+
+_ONE_PATH: Final[JsonObject] = {
+    "type": "object",
+    "properties": {"path": {"type": "string"}},
+    "required": ["path"],
+    "additionalProperties": False,
+}
+
+
+# --- the record ----------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, kw_only=True)
+class MemoryLogFile:
+    """A log in memory: `data` is all of it, `durable` what would survive a crash. Implements `LogFile`.
+
+    `fault` is raised by the next `append` or `sync`, as a full disk would.
+    """
+
+    data: bytes = field(repr=False)
+    durable: bytes = field(repr=False)
+    fault: OSError | None = None
+    closed: bool = False
+
+    def append(self, data: bytes) -> None:
+        """Add `data` at the end. Raises `fault`, or `ValueError` once closed."""
+        self._check()
+        self.data += data
+
+    def sync(self) -> None:
+        """Make everything appended durable. Raises `fault`, or `ValueError` once closed."""
+        self._check()
+        self.durable = self.data
+
+    def close(self) -> None:
+        """Close the handle; what was not synced stays out of `durable`."""
+        self.closed = True
+
+    def _check(self) -> None:
+        if self.closed:
+            raise ValueError("this log is closed")
+        if self.fault is not None:
+            raise self.fault
+
+
+class MemoryLogStore:
+    """A book and its pin in memory. Implements `LogStore`. `files` holds the logs by name."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, MemoryLogFile] = {}
+        self.pin: bytes | None = None
+        self.held = False
+
+    def acquire(self) -> None:
+        """Take the lock. Raises `TraceError` when it is taken."""
+        if self.held:
+            raise TraceError("another writer has this book")
+        self.held = True
+
+    def release(self) -> None:
+        """Give the lock back."""
+        self.held = False
+
+    def names(self) -> Sequence[str]:
+        """Return the log names, sorted."""
+        return sorted(self.files)
+
+    def read(self, name: str) -> bytes:
+        """Return the bytes of a log. Raises `FileNotFoundError`."""
+        if name not in self.files:
+            raise FileNotFoundError(name)
+        return self.files[name].data
+
+    def create(self, name: str, head: bytes) -> MemoryLogFile:
+        """Make a log that starts with `head`, durably. Raises `FileExistsError`."""
+        if name in self.files:
+            raise FileExistsError(name)
+        self.files[name] = MemoryLogFile(data=head, durable=head)
+        return self.files[name]
+
+    def read_pin(self) -> bytes | None:
+        """Return the pin, None before the first."""
+        return self.pin
+
+    def write_pin(self, pin: bytes) -> None:
+        """Replace the pin."""
+        self.pin = pin
+
+
+class MemorySaltStore:
+    """Salts in memory. Implements `SaltStore`. `salts` holds all, `durable` those that were synced."""
+
+    def __init__(self) -> None:
+        self.salts: dict[str, bytes] = {}
+        self.durable: dict[str, bytes] = {}
+
+    def keep(self, commit: str, salt: bytes) -> None:
+        """Remember the salt of `commit`."""
+        self.salts[commit] = salt
+
+    def sync(self) -> None:
+        """Make every kept salt durable."""
+        self.durable = dict(self.salts)
+
+
+class MemorySigner:
+    """An Ed25519 key made from a fixed 32-byte `seed`: the same signatures everywhere. Implements `Signer`.
+
+    For tests and vectors only: anybody can make this key.
+    """
+
+    custody = "memory"
+
+    def __init__(self, seed: bytes = bytes(32)) -> None:
+        self._key = Ed25519PrivateKey.from_private_bytes(seed)
+
+    @property
+    def public_key(self) -> bytes:
+        """The 32 bytes of the public key."""
+        return self._key.public_key().public_bytes_raw()
+
+    def sign(self, message: bytes) -> bytes:
+        """Return the 64-byte signature of `message`."""
+        return self._key.sign(message)
+
+
+# --- time and chance -----------------------------------------------------------------------------------
+
+
+class FrozenClock:
+    """Time that moves only when told. Implements `Clock`. Starts at 2026-01-01T00:00:00Z by default."""
+
+    def __init__(self, now_us: int = 1_767_225_600_000_000) -> None:
+        self._start_us = now_us
+        self._passed_us = 0
+
+    def now_us(self) -> int:
+        """Return the frozen wall clock in microseconds since the Unix epoch."""
+        return self._start_us + self._passed_us
+
+    def monotonic(self) -> float:
+        """Return the seconds this clock was advanced by."""
+        return self._passed_us / 1_000_000
+
+    def advance(self, seconds: float) -> None:
+        """Let `seconds` pass. Raises `ValueError` for a negative number."""
+        if seconds < 0:
+            raise ValueError("time does not go back")
+        self._passed_us += round(seconds * 1_000_000)
+
+
+class FixedEntropy:
+    """The stream SHA-256(seed, counter): the same bytes in every run. Implements `Entropy`."""
+
+    def __init__(self, seed: bytes = b"") -> None:
+        self._seed = seed
+        self._counter = 0
+
+    def token(self, size: int) -> bytes:
+        """Return the next `size` bytes of the stream, from a fresh counter on."""
+        blocks = b""
+        while len(blocks) < size:
+            blocks += hashlib.sha256(self._seed + self._counter.to_bytes(8, "big")).digest()
+            self._counter += 1
+        return blocks[:size]
