@@ -441,7 +441,7 @@ class FakeClassifier:
         self._fault = fault
         self.seen: list[str] = []
 
-    def classify(self, text: str) -> FakeFinding:
+    def classify(self, text: str, *, source: str | None = None) -> FakeFinding:  # noqa: ARG002 - the port
         """Return the highest class of the substrings that `text` holds, C0 without any."""
         self.seen.append(text)
         if self._fault is not None:
@@ -626,7 +626,8 @@ class MemorySigner:
     For tests and vectors only: anybody can make this key.
     """
 
-    custody = "memory"
+    custody = "file"
+    """The word of the format that is nearest: a key kept by no one in particular."""
 
     def __init__(self, seed: bytes = bytes(32)) -> None:
         self._key = Ed25519PrivateKey.from_private_bytes(seed)

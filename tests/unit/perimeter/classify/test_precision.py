@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6, the other side: invoices, citations, dates, amounts and questions of law are not personal data.
+
+A gate that stops ordinary text is switched off. Each text here was chosen to look like a finding.
+"""
+
+import random
+
+import pytest
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify import classify_text
+
+ORDINARY = [
+    "Fattura n. 2026/031 del 12/03/2026, imponibile € 1.234.567,89, IVA 22% € 271.604,94.",
+    "Cass. civ., sez. III, 11 novembre 2019, n. 28985; Cass., sez. un., n. 26972/2008.",
+    "Corte cost. n. 162/2014; Corte EDU, 28 agosto 2012, ric. n. 54270/10.",
+    "art. 2043 c.c., artt. 1218-1223 c.c., art. 360, co. 1, n. 5, c.p.c.; d.lgs. 30 giugno 2003, n. 196",
+    "Regolamento (UE) 2016/679, CELEX 32016R0679, GU L 119 del 4.5.2016, pag. 1-88",
+    "ordine 4111111111111111 e lotto 12345670108, bolla 5360123456789018",
+    "ISBN 978-88-14-12345-6, ISSN 0391-1896, DOI 10.1000/182",
+    "il 12 marzo 2020 alle ore 10 al 15 gennaio 2021 in 30 giorni",
+    "orario 09.30-12.30 e 15.00-18.00, tel. su richiesta",
+    "3,14159265358979 e 0.333333333333 e 1e-10",
+    "sha256 9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "commit 3f2a91c4de, uuid 123e4567-e89b-12d3-a456-426614174000",
+    "def total(rows): return sum(r['amount'] for r in rows)  # api_key = os.environ['KEY']",
+    'password = "${PASSWORD}" oppure token: <your-token-here>',
+    "La password deve essere lunga e il token scade.",
+    "Qual è il termine per proporre appello? E se il convenuto è contumace?",
+    "Cosa prevede la legge 22 maggio 1978, n. 194?",
+    "Quali sono gli effetti collaterali del tamoxifene nel carcinoma?",
+    "Quando un documento è coperto da segreto professionale?",
+    "Che pena è prevista per il maltrattamento? Serve la reclusione?",
+    "Il Tribunale di Milano, via Freguglia 1, ha sede in centro",
+    "AMMINISTRAZIONE STRAORDINARIA, RESPONSABILMENTE CONCLUSA",
+    "https://www.example.org/a%20b%2Fc?id=20260312#n",
+]
+
+
+@pytest.mark.parametrize("text", ORDINARY)
+def test_ordinary_text_passes(text: str) -> None:
+    found = classify_text(text)
+    assert [(span.kind, span.rule) for span in found.spans] == []
+    assert found.data_class is DataClass.C0
+
+
+def test_check_digits_alone_are_noise_in_long_digit_runs() -> None:
+    """One in ten of random sixteen-digit numbers passes Luhn: without a word none may count."""
+    dice = random.Random(7)  # noqa: S311 - a fixed sequence of numbers, not a secret
+    numbers = [str(dice.randrange(10**15, 10**16)) for _ in range(500)]
+    numbers += [str(dice.randrange(10**10, 10**11)) for _ in range(500)]
+    assert classify_text("\n".join(numbers)).spans == ()
+
+
+def test_noise_in_encoded_runs_is_no_finding() -> None:
+    dice = random.Random(11)  # noqa: S311 - as above
+    alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
+    blob = "".join(dice.choice(alphabet) for _ in range(60_000))
+    assert classify_text(f"data:application/pdf;base64,{blob}").spans == ()

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6: look-alikes, invisible characters and encodings do not hide an identifier.
+
+Also the rule that keeps this precise: inside an encoding a check digit needs a word beside it.
+"""
+
+import base64
+
+import pytest
+
+from runner.perimeter.classify import View, classify_text
+from runner.perimeter.classify.views import fold, join, unescape
+
+CODE = "VRDGPP58T13D969W"
+
+
+def places(text: str) -> set[tuple[str, str, View]]:
+    return {(span.kind, text[span.start : span.end], span.view) for span in classify_text(text).spans}
+
+
+@pytest.mark.parametrize(
+    ("disguised", "view"),
+    [
+        ("VRDGРР58Т13D969W", View.TEXT),  # Cyrillic letters
+        ("ＶＲＤＧＰＰ５８Ｔ１３Ｄ９６９Ｗ", View.TEXT),  # full width
+        ("𝐕𝐑𝐃𝐆𝐏𝐏𝟓𝟖𝐓𝟏𝟑𝐃𝟗𝟔𝟗𝐖", View.TEXT),  # mathematical, outside the BMP
+        ("VRDGPP٥٨T١٣D٩٦٩W", View.TEXT),  # Arabic digits
+        ("VRDGPP\u200b58T13\u2060D969W", View.JOINED),
+        ("V\xadR\xadD\xadG\xadPP58T13D969W", View.JOINED),
+        ("VRDG\U000e0041PP58T13D969W", View.JOINED),  # tag characters
+        ("V\u0336R\u0336DGPP58T13D969W", View.JOINED),  # struck through
+        ("VRDG\x00PP58T13D969W", View.JOINED),
+        ("%56RDGPP%35%38T13D969W", View.UNESCAPED),
+        ("\\u0056RDGPP58T13D969W", View.UNESCAPED),
+        ("&#86;RDGPP58T13&#x44;969W", View.UNESCAPED),
+    ],
+)
+def test_a_disguised_code_is_found_at_its_place(disguised: str, view: View) -> None:
+    text = f"😀 C.F. {disguised} — è allegato"
+    assert places(text) == {("codice_fiscale", disguised, view)}
+
+
+def test_a_decoded_hit_marks_the_whole_run() -> None:
+    run = base64.b64encode(f"paziente {CODE}.".encode()).decode().rstrip("=")
+    assert ("codice_fiscale", run, View.DECODED) in places(f"allegato: {run}")
+
+
+@pytest.mark.parametrize(
+    "encode",
+    [
+        lambda text: base64.b64encode(text.encode()).decode(),
+        lambda text: base64.urlsafe_b64encode(text.encode()).decode(),
+        lambda text: "xyz" + base64.b64encode(text.encode()).decode(),  # glued: another alignment
+        lambda text: base64.b64encode(base64.b64encode(text.encode())).decode(),
+        lambda text: base64.b64encode(text.encode("utf-16-le")).decode(),
+        lambda text: base64.encodebytes((text * 3).encode()).decode(),
+        lambda text: text.encode().hex(),
+        lambda text: text.encode().hex(" "),
+        lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
+        lambda text: base64.b64encode(text.encode().hex().encode()).decode(),
+        lambda text: "".join(f"%25{byte:02x}" for byte in text.encode()),
+    ],
+)
+def test_encodings_are_opened_also_inside_each_other(encode: object) -> None:
+    assert callable(encode)
+    text = encode(f"il codice fiscale e' {CODE} ecco")
+    assert "codice_fiscale" in {span.kind for span in classify_text(text).spans}
+
+
+def test_inside_an_encoding_a_check_digit_needs_a_word_inside_or_beside() -> None:
+    bare = base64.b64encode(f"alfa beta {CODE} gamma".encode()).decode()
+    assert classify_text(f"blob {bare}").spans == ()
+    assert {span.kind for span in classify_text(f"codice fiscale {bare}").spans} == {"codice_fiscale"}
+
+
+def test_folding_keeps_one_byte_for_each_code_point() -> None:
+    text = "aé😀\ud800ﬁ№’\u200bЖ"
+    assert len(fold(text).data) == len(text)
+    assert fold("Però “così” – n° 5").data == b'Pero "cosi" - no 5'
+
+
+def test_joining_maps_back_through_removals_and_expansions() -> None:
+    reading = join("a\u200bﬁn")
+    assert reading is not None
+    assert reading.data == b"afin"
+    assert [reading.original_span(index, index + 1) for index in range(4)] == [(0, 1), (2, 3), (2, 3), (3, 4)]
+    assert join("niente da togliere, però") is None
+
+
+def test_unescaping_maps_back_to_the_escapes() -> None:
+    reading = unescape(fold("x%41&#66;z"))
+    assert reading.data == b"xABz"
+    assert reading.original_span(1, 3) == (1, 9)

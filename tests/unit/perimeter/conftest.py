@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A whole perimeter over public fakes: what the tests of this room share."""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from runner.kernel.labels import DataClass
+from runner.kernel.ports import Approver, Classifier, Locality, Root, Tool
+from runner.perimeter.client import Registration, SealedClient
+from runner.perimeter.gate import Perimeter
+from runner.perimeter.policy import Policy, ToolGrant
+from runner.perimeter.release import BackendTerms, Rules
+from runner.perimeter.trace.log import HeaderFacts, Trace
+from runner.testing import (
+    FakeClassifier,
+    FixedEntropy,
+    FixedLocality,
+    FrozenClock,
+    MemoryLogStore,
+    MemorySaltStore,
+    MemorySigner,
+    ScriptedBackend,
+)
+
+ROOT = Root(alias="files", path="/granted/files", declared=DataClass.C1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class World:
+    """A perimeter and the fakes around it."""
+
+    perimeter: Perimeter
+    client: SealedClient
+    backend: ScriptedBackend
+    store: MemoryLogStore
+    clock: FrozenClock
+
+    def records(self, kind: str | None = None) -> list[dict[str, object]]:
+        """Return the bodies of the durable records, of one kind or all, each with its kind and seq."""
+        lines = [line for log in self.store.files.values() for line in log.durable.splitlines()]
+        entries = [json.loads(line) for line in lines]
+        return [
+            {**entry["body"], "kind": entry["kind"], "seq": entry["seq"]}
+            for entry in entries
+            if entry["kind"] != "seal" and kind in {None, entry["kind"]}
+        ]
+
+    def order(self) -> list[str]:
+        """Return the kinds of all durable lines, seals included, in order."""
+        lines = [line for log in self.store.files.values() for line in log.durable.splitlines()]
+        return [json.loads(line)["kind"] for line in lines]
+
+
+def _grant(tool: Tool, *, roots: Sequence[Root] = (ROOT,), ask: bool = False) -> ToolGrant:
+    return ToolGrant(
+        tool=tool.spec.name,
+        effect=tool.effect,
+        parameters=tool.spec.parameters,
+        path_arguments=tool.path_arguments,
+        roots=tuple(roots),
+        ask=ask,
+    )
+
+
+@pytest.fixture
+def grant() -> Callable[..., ToolGrant]:
+    """Return a maker of grants: `grant(tool, roots=(...), ask=True)`."""
+    return _grant
+
+
+@pytest.fixture
+def make_world() -> Callable[..., World]:
+    """Return a maker of worlds: `make_world(replies=[...], local=False, ceiling=DataClass.C1, ...)`."""
+
+    def make(
+        *,
+        replies: Sequence[object] = (),
+        local: bool = True,
+        ceiling: DataClass | None = None,
+        locality: Locality = Locality.L2,
+        classifier: Classifier | None = None,
+        fault_as_c3: bool = False,
+        grants: Mapping[str, ToolGrant] | None = None,
+        approver: Approver | None = None,
+    ) -> World:
+        backend = ScriptedBackend(replies=replies)  # type: ignore[arg-type]  # any scripted reply
+        store, clock = MemoryLogStore(), FrozenClock()
+        facts = HeaderFacts(
+            book="test/book",
+            host="host",
+            boot_id="0" * 32,
+            profile="attached",
+            policy_digest="0" * 64,
+            config_digest="0" * 64,
+            backends=("scripted",),
+            max_egress_class="none" if ceiling is None else ceiling.name,  # type: ignore[arg-type]  # C0, C1
+            enforcement="cooperative",
+            sandbox="none",
+            writer="test/0",
+        )
+        trace = Trace.open(
+            store=store,
+            signer=MemorySigner(),
+            salts=MemorySaltStore(),
+            clock=clock,
+            entropy=FixedEntropy(),
+            facts=facts,
+        )
+        terms = BackendTerms(name="scripted", local=local, address=backend.address, ceiling=ceiling)
+        perimeter = Perimeter(
+            rules=Rules(
+                classifier=classifier or FakeClassifier(),
+                fault_as_c3=fault_as_c3,
+                locality_c2=Locality.L0,
+                locality_c3=Locality.L2,
+            ),
+            policy=Policy(grants=dict(grants or {})),
+            trace=trace,
+            clock=clock,
+            registrations={
+                "scripted": Registration(
+                    terms=terms, transport=backend.transport, locality=FixedLocality(locality=locality)
+                )
+            },
+            approver=approver,
+        )
+        client = perimeter.seal(backend)
+        return World(perimeter=perimeter, client=client, backend=backend, store=store, clock=clock)
+
+    return make

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: Apache-2.0
+"""P1, I7, I10: what `release()` allows, and that nothing else passes."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.kernel.decisions import Allowed, Denied
+from runner.kernel.inference import Address, WireRequest
+from runner.kernel.labels import DataClass, Label
+from runner.kernel.ports import Locality
+from runner.perimeter.release import BackendTerms, Rules, judge
+from runner.testing import FakeClassifier
+
+HERE = Address(scheme="https", host="model.example", port=443)
+CANARY = "canary-7"
+
+
+def wire(
+    body: object = None, *, raw: bytes | None = None, address: Address = HERE, path: str = "/v1"
+) -> WireRequest:
+    data = json.dumps(body if body is not None else {"text": "hello"}).encode() if raw is None else raw
+    return WireRequest(method="POST", address=address, path=path, headers=(("Accept", "*/*"),), body=data)
+
+
+def rules(fault: Exception | None = None, *, as_c3: bool = False) -> Rules:
+    return Rules(
+        classifier=FakeClassifier({CANARY: DataClass.C2}, fault=fault),
+        fault_as_c3=as_c3,
+        locality_c2=Locality.L1,
+        locality_c3=Locality.L2,
+    )
+
+
+def terms(*, local: bool = False, ceiling: DataClass | None = DataClass.C1) -> BackendTerms:
+    return BackendTerms(name="b", local=local, address=HERE, ceiling=ceiling)
+
+
+def reason(decision: object) -> str:
+    assert isinstance(decision, Denied)
+    return decision.reason
+
+
+@pytest.mark.parametrize("found", list(DataClass))
+@pytest.mark.parametrize("ceiling", [None, DataClass.C0, DataClass.C1])
+def test_p1_only_a_class_at_or_below_the_ceiling_leaves(found: DataClass, ceiling: DataClass | None) -> None:
+    decision = judge(
+        wire(),
+        Label(declared=found),
+        terms=terms(ceiling=ceiling),
+        locality=Locality.REMOTE,
+        rules=rules(),
+    )
+    if ceiling is not None and found <= ceiling:
+        assert isinstance(decision, Allowed)
+        assert decision.label.data_class is found
+    else:
+        assert isinstance(decision, Denied)
+        assert decision.data_class is found
+
+
+@pytest.mark.parametrize("ceiling", [DataClass.C2, DataClass.C3])
+def test_p1_c3_never_leaves_whatever_the_ceiling_says(ceiling: DataClass) -> None:
+    decision = judge(
+        wire(),
+        Label(declared=DataClass.C3),
+        terms=terms(ceiling=ceiling),
+        locality=Locality.REMOTE,
+        rules=rules(),
+    )
+    assert reason(decision) == "c3-never-leaves"
+
+
+@pytest.mark.parametrize(
+    "hidden",
+    [
+        {"text": CANARY},
+        {CANARY: 1},
+        {"a": [{"b": [CANARY]}]},
+        {"tools": [{"parameters": {"default": CANARY}}]},
+        {"description": f"x {CANARY} y"},
+        {"grammar": f'root ::= "{CANARY}"'},
+    ],
+)
+def test_p1_detectors_see_every_leaf_and_key(hidden: object) -> None:
+    decision = judge(wire(hidden), Label(), terms=terms(), locality=Locality.REMOTE, rules=rules())
+    assert reason(decision) == "class-above-ceiling"
+
+
+def test_p1_a_repeated_member_hides_nothing() -> None:
+    raw = f'{{"text": "{CANARY}", "text": "harmless"}}'.encode()
+    decision = judge(wire(raw=raw), Label(), terms=terms(), locality=Locality.REMOTE, rules=rules())
+    assert reason(decision) == "class-above-ceiling"
+
+
+def test_p1_detectors_see_path_and_headers() -> None:
+    in_path = judge(
+        wire(path=f"/v1?q={CANARY}"), Label(), terms=terms(), locality=Locality.REMOTE, rules=rules()
+    )
+    assert reason(in_path) == "class-above-ceiling"
+    headed = WireRequest(method="POST", address=HERE, path="/", headers=(("X-Note", CANARY),), body=b"{}")
+    in_header = judge(headed, Label(), terms=terms(), locality=Locality.REMOTE, rules=rules())
+    assert reason(in_header) == "class-above-ceiling"
+
+
+def test_p1_bytes_for_another_address_are_denied() -> None:
+    elsewhere = Address(scheme="https", host="other.example", port=443)
+    for local in (True, False):
+        decision = judge(
+            wire(address=elsewhere),
+            Label(),
+            terms=terms(local=local),
+            locality=Locality.L2,
+            rules=rules(),
+        )
+        assert reason(decision) == "address-not-registered"
+
+
+@pytest.mark.parametrize(
+    ("found", "grade", "passes"),
+    [
+        (DataClass.C1, Locality.L0, True),
+        (DataClass.C0, Locality.REMOTE, False),
+        (DataClass.C2, Locality.L0, False),
+        (DataClass.C2, Locality.L1, True),
+        (DataClass.C3, Locality.L1, False),
+        (DataClass.C3, Locality.L2, True),
+    ],
+)
+def test_i10_a_local_backend_needs_the_grade_its_class_asks_for(
+    found: DataClass,
+    grade: Locality,
+    passes: bool,
+) -> None:
+    decision = judge(
+        wire(), Label(declared=found), terms=terms(local=True, ceiling=None), locality=grade, rules=rules()
+    )
+    assert isinstance(decision, Allowed) is passes
+
+
+@pytest.mark.parametrize("raw", [b"", b"\xff\xfe", b"not json", b"{", b"[" * 100_000])
+@pytest.mark.parametrize("local", [True, False])
+def test_i7_a_body_that_cannot_be_judged_is_denied(raw: bytes, local: bool) -> None:
+    decision = judge(wire(raw=raw), Label(), terms=terms(local=local), locality=Locality.L2, rules=rules())
+    assert reason(decision) == "fault.release"
+
+
+def test_i7_a_classifier_fault_denies_or_counts_as_c3() -> None:
+    fault = RuntimeError("down")
+    closed = judge(wire(), Label(), terms=terms(), locality=Locality.REMOTE, rules=rules(fault))
+    assert reason(closed) == "fault.release"
+    remote = judge(wire(), Label(), terms=terms(), locality=Locality.REMOTE, rules=rules(fault, as_c3=True))
+    assert reason(remote) == "c3-never-leaves"
+    local = judge(
+        wire(), Label(), terms=terms(local=True), locality=Locality.L2, rules=rules(fault, as_c3=True)
+    )
+    assert isinstance(local, Allowed)
+    assert local.label.data_class is DataClass.C3
+
+
+@given(
+    raw=st.binary(max_size=200) | st.text(max_size=50).map(lambda text: json.dumps({"t": text}).encode()),
+    declared=st.sampled_from(DataClass),
+    local=st.booleans(),
+    ceiling=st.sampled_from([None, DataClass.C0, DataClass.C1]),
+    grade=st.sampled_from(list(Locality)),
+)
+def test_p1_judge_is_total_and_never_allows_too_much(
+    raw: bytes,
+    declared: DataClass,
+    local: bool,
+    ceiling: DataClass | None,
+    grade: Locality,
+) -> None:
+    decision = judge(
+        wire(raw=raw),
+        Label(declared=declared),
+        terms=terms(local=local, ceiling=ceiling),
+        locality=grade,
+        rules=rules(),
+    )
+    assert isinstance(decision, Allowed | Denied)
+    if isinstance(decision, Allowed):
+        assert decision.wire.body == raw
+        assert decision.label.data_class >= declared
+        assert local or (ceiling is not None and decision.label.data_class <= ceiling)

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""P1: a sealed object exists only if the perimeter made it."""
+
+import copy
+import pickle
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runner.kernel.errors import SealError
+from runner.perimeter.client import SealedClient
+from runner.perimeter.sealed import Witness, claim_witness
+from runner.perimeter.toolbox import SealedTools
+from runner.testing import FakeTool, ScriptedBackend
+
+
+def test_p1_the_witness_is_claimed_once() -> None:
+    with pytest.raises(SealError):
+        claim_witness()
+
+
+@pytest.mark.parametrize("witness", [None, object(), Witness(), True])
+def test_p1_no_other_witness_opens_the_constructor(witness: object, make_world: Any) -> None:
+    world = make_world()
+    with pytest.raises(SealError):
+        SealedClient(witness, world.perimeter, ScriptedBackend(replies=[]))
+    with pytest.raises(SealError):
+        SealedTools(witness, world.perimeter, {})
+
+
+@pytest.mark.parametrize("cls", [SealedClient, SealedTools])
+def test_p1_a_sealed_class_cannot_be_subclassed(cls: type) -> None:
+    with pytest.raises(SealError):
+        type("Mine", (cls,), {})
+
+
+@pytest.mark.parametrize("thief", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_p1_sealed_objects_cannot_be_copied_or_pickled(
+    thief: Callable[[object], object], make_world: Any
+) -> None:
+    world = make_world()
+    for sealed in (world.client, world.perimeter.seal_tools([FakeTool()])):
+        with pytest.raises(SealError):
+            thief(sealed)
+
+
+def test_p1_sealed_objects_take_no_new_attributes(make_world: Any) -> None:
+    client = make_world().client
+    with pytest.raises(AttributeError):
+        client.infer = None
+    with pytest.raises(AttributeError):
+        client.anything = None
+
+
+def test_p1_an_unregistered_backend_cannot_be_sealed(make_world: Any) -> None:
+    with pytest.raises(SealError, match="not registered"):
+        make_world().perimeter.seal(ScriptedBackend(replies=[], name="rogue"))

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I1, I4, I8, I9, I12, P2: the order and the record of one tool call."""
+
+from typing import Any
+
+import pytest
+
+from runner.kernel.errors import SealError, ToolError
+from runner.kernel.labels import DataClass, Integrity
+from runner.kernel.messages import ToolCall
+from runner.kernel.ports import Effect, Root, ToolOutput
+from runner.testing import FakeTool, ScriptedApprover
+
+pytestmark = pytest.mark.anyio
+
+CANARY = "the-secret-of-the-client"
+PRIVILEGED = Root(alias="cases", path="/granted/cases", declared=DataClass.C3, matter="rossi")
+PLAIN = Root(alias="forms", path="/granted/forms", declared=None)
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def call(task: Any, tool: str = "fake", **arguments: Any) -> ToolCall:
+    return ToolCall(tool=tool, arguments=arguments, origin=task.goal)
+
+
+async def test_i9_a_call_runs_only_after_its_records_are_sealed(make_world: Any, grant: Any) -> None:
+    order: list[list[str]] = []
+    tool = FakeTool()
+    world = make_world(grants={"fake": grant(tool)})
+    run = tool.run
+    tool.run = lambda granted: order.append(world.order()) or run(granted)  # type: ignore[method-assign, func-returns-value]
+    with world.perimeter.task("q") as task:
+        reply = await world.perimeter.seal_tools([tool]).call(call(task, path="files/a.txt"), task=task)
+    assert reply.status == "ok"
+    (durable,) = order
+    assert durable[-3:] == ["policy_decision", "tool_call", "seal"]
+    decision, started = world.records("policy_decision")[0], world.records("tool_call")[0]
+    assert decision["decision"] == "allow"
+    assert decision["args_commit"] == started["args_commit"]
+    assert decision["call_id"] == started["call_id"] == world.records("tool_result")[0]["call_id"]
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "rule"),
+    [
+        ("rogue", {"path": "files"}, "tool-not-granted"),
+        ("fake", {"path": "files", "extra": 1}, "arguments-invalid"),
+        ("fake", {}, "arguments-invalid"),
+        ("fake", {"path": 3}, "arguments-invalid"),
+        ("fake", {"path": "other/a"}, "path-outside-grant"),
+        ("fake", {"path": "files/../../etc/passwd"}, "path-outside-grant"),
+        ("fake", {"path": "/etc/passwd"}, "path-outside-grant"),
+        ("fake", {"path": "files//a"}, "path-outside-grant"),
+        ("fake", {"path": "files/a\0b"}, "path-outside-grant"),
+        ("fake", {"path": "files\\..\\a"}, "path-outside-grant"),
+    ],
+)
+async def test_i1_what_no_grant_names_is_denied_recorded_and_does_not_run(
+    tool: str, arguments: dict[str, Any], rule: str, make_world: Any, grant: Any
+) -> None:
+    fake = FakeTool()
+    world = make_world(grants={"fake": grant(fake)})
+    with world.perimeter.task("q") as task:
+        reply = await world.perimeter.seal_tools([fake]).call(call(task, tool, **arguments), task=task)
+    assert reply.status == "denied"
+    assert fake.calls == []
+    (decision,) = world.records("policy_decision")
+    assert (decision["decision"], decision["rule"]) == ("deny", rule)
+    assert world.records("tool_call") == []
+
+
+async def test_i1_a_sealed_tool_without_a_grant_is_not_even_shown(make_world: Any, grant: Any) -> None:
+    shown, hidden = FakeTool(name="shown"), FakeTool(name="hidden")
+    world = make_world(grants={"shown": grant(shown)})
+    tools = world.perimeter.seal_tools([shown, hidden])
+    assert [spec.name for spec in tools.specs] == ["shown"]
+
+
+async def test_i1_an_empty_allow_list_grants_nothing(make_world: Any, grant: Any) -> None:
+    fake = FakeTool()
+    world = make_world(grants={"fake": grant(fake, roots=())})
+    with world.perimeter.task("q") as task:
+        reply = await world.perimeter.seal_tools([fake]).call(call(task, path="."), task=task)
+    assert (reply.status, fake.calls) == ("denied", [])
+    assert world.records("policy_decision")[0]["rule"] == "no-path-granted"
+
+
+async def test_a_call_touches_only_the_root_it_names(make_world: Any, grant: Any) -> None:
+    fake = FakeTool()
+    world = make_world(grants={"fake": grant(fake, roots=(PRIVILEGED, PLAIN))})
+    tools = world.perimeter.seal_tools([fake])
+    with world.perimeter.task("q") as task:
+        await tools.call(call(task, path="forms/x"), task=task)
+        await tools.call(call(task, path="."), task=task)
+    assert [granted.roots for granted in fake.calls] == [(PLAIN,), (PRIVILEGED, PLAIN)]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"), [("cases/a", DataClass.C3), ("forms/a", DataClass.C2), (".", DataClass.C3)]
+)
+async def test_i8_a_result_takes_the_class_of_every_root_it_could_read(
+    path: str, expected: DataClass, make_world: Any, grant: Any
+) -> None:
+    fake = FakeTool(output=ToolOutput(text="nothing found"))
+    world = make_world(grants={"fake": grant(fake, roots=(PRIVILEGED, PLAIN))})
+    with world.perimeter.task("q") as task:
+        reply = await world.perimeter.seal_tools([fake]).call(call(task, path=path), task=task)
+        assert task.mark.data_class is expected
+    assert reply.block.label.data_class is expected
+    assert reply.block.label.integrity is Integrity.PRACTICE
+
+
+@pytest.mark.parametrize("fault", [ToolError("no such file"), ValueError(CANARY)])
+async def test_i12_an_error_is_labelled_and_a_foreign_one_is_not_quoted(
+    fault: Exception, make_world: Any, grant: Any
+) -> None:
+    fake = FakeTool(output=fault)
+    world = make_world(grants={"fake": grant(fake, roots=(PRIVILEGED,))})
+    with world.perimeter.task("q") as task:
+        reply = await world.perimeter.seal_tools([fake]).call(call(task, path="cases/a"), task=task)
+    assert reply.status == "error"
+    assert reply.block.label.data_class is DataClass.C3
+    assert CANARY not in reply.block.text
+    assert world.records("tool_result")[0]["status"] == "error"
+
+
+async def test_an_ask_without_an_approver_is_a_denial(make_world: Any, grant: Any) -> None:
+    fake = FakeTool()
+    world = make_world(grants={"fake": grant(fake, ask=True)})
+    with world.perimeter.task("q") as task:
+        reply = await world.perimeter.seal_tools([fake]).call(call(task, path="files"), task=task)
+    assert (reply.status, fake.calls) == ("denied", [])
+    (approval,) = world.records("approval")
+    assert (approval["by"], approval["granted"]) == ("none", False)
+
+
+@pytest.mark.parametrize("answer", [True, False])
+async def test_an_approval_is_bound_to_the_arguments_and_used_once(
+    answer: bool, make_world: Any, grant: Any
+) -> None:
+    fake, approver = FakeTool(), ScriptedApprover(answers=[answer])
+    world = make_world(grants={"fake": grant(fake, ask=True)}, approver=approver)
+    tools = world.perimeter.seal_tools([fake])
+    with world.perimeter.task("q") as task:
+        first = await tools.call(call(task, path="files"), task=task)
+        second = await tools.call(call(task, path="files"), task=task)
+    assert (first.status == "ok") is answer
+    assert second.status == "denied"
+    assert len(approver.asked) == 2
+    decision, approval = world.records("policy_decision")[0], world.records("approval")[0]
+    assert decision["args_commit"] == approval["args_commit"]
+    assert approval["granted"] is answer
+
+
+async def test_the_approver_sees_the_class_first_and_everything_escaped(make_world: Any, grant: Any) -> None:
+    fake, approver = FakeTool(), ScriptedApprover(answers=[True])
+    world = make_world(grants={"fake": grant(fake, ask=True)}, approver=approver)
+    hostile = "files/\x1b[2Jx\u202egnp.exe" + "y" * 5000
+    with world.perimeter.task("q") as task:
+        await world.perimeter.seal_tools([fake]).call(call(task, path=hostile), task=task)
+    (shown,) = (request.rendering for request in approver.asked)
+    assert shown.startswith("class C1\ntool 'fake'\n")
+    assert shown.isascii()
+    assert "\x1b" not in shown
+    assert "y" * 5000 in shown
+
+
+async def test_a_call_from_an_unknown_origin_is_denied(make_world: Any, grant: Any) -> None:
+    fake = FakeTool()
+    world = make_world(grants={"fake": grant(fake)})
+    with world.perimeter.task("other") as other:
+        pass
+    with world.perimeter.task("q") as task:
+        foreign = ToolCall(tool="fake", arguments={"path": "files"}, origin=other.goal)
+        reply = await world.perimeter.seal_tools([fake]).call(foreign, task=task)
+    assert (reply.status, fake.calls) == ("denied", [])
+
+
+async def test_i12_an_unknown_tool_name_enters_the_trace_as_a_commitment(make_world: Any) -> None:
+    world = make_world()
+    with world.perimeter.task("q") as task:
+        await world.perimeter.seal_tools([]).call(call(task, CANARY, path=CANARY), task=task)
+    (decision,) = world.records("policy_decision")
+    assert decision["tool"] == "other"
+    assert len(str(decision["tool_commit"])) == 64
+    assert all(CANARY.encode() not in log.data for log in world.store.files.values())
+
+
+async def test_a_host_tools_output_is_untrusted(make_world: Any, grant: Any) -> None:
+    fake = FakeTool(effect=Effect.HOST, path_arguments=frozenset(), parameters={"type": "object"})
+    world = make_world(grants={"fake": grant(fake, roots=())})
+    with world.perimeter.task("q") as task:
+        reply = await world.perimeter.seal_tools([fake]).call(call(task), task=task)
+    assert reply.block.label.integrity is Integrity.UNTRUSTED
+
+
+async def test_two_tools_of_one_name_cannot_be_sealed(make_world: Any) -> None:
+    with pytest.raises(SealError):
+        make_world().perimeter.seal_tools([FakeTool(), FakeTool()])

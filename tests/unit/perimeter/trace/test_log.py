@@ -1,0 +1,490 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I9: what `barrier` returned from is sealed and durable, or the log is broken for good. Also I4, I7, I12."""
+
+import errno
+import json
+import os
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from runner.kernel.errors import TraceError
+from runner.kernel.labels import DataClass
+from runner.perimeter.trace import log as log_module
+from runner.perimeter.trace import records as r
+from runner.perimeter.trace.commit import commitment
+from runner.perimeter.trace.log import Trace
+from runner.testing import MemoryLogFile, MemorySigner
+
+if TYPE_CHECKING:
+    from .conftest import Studio
+
+STEP = r.StepVerdict(step=1, verdict="pass", by="rule")
+
+
+def start(trace: Trace) -> str:
+    task = trace.mint_id()
+    trace.append(r.TaskStart(goal_commit=trace.commit(b"goal"), data_class=DataClass.C1), task=task)
+    return task
+
+
+def records_of(log: MemoryLogFile) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in log.durable.splitlines()]
+
+
+def kinds_of(log: MemoryLogFile) -> list[str]:
+    return [record["kind"] for record in records_of(log)]
+
+
+# --- barrier ---------------------------------------------------------------------------------------
+
+
+def test_i9_a_record_is_durable_and_sealed_after_the_barrier_and_not_before(studio: "Studio") -> None:
+    trace = studio.open()
+    task = start(trace)
+    assert kinds_of(studio.log) == ["header", "seal"]
+    trace.barrier(trace.append(STEP, task=task))
+    assert kinds_of(studio.log) == ["header", "seal", "task_start", "step_verdict", "seal"]
+
+
+def test_i9_a_barrier_with_nothing_new_adds_no_seal(studio: "Studio") -> None:
+    trace = studio.open()
+    trace.barrier(trace.append(STEP, task=start(trace)))
+    before = studio.log.durable
+    trace.barrier()
+    trace.barrier(2)
+    assert studio.log.durable == before
+
+
+def test_i9_a_barrier_for_a_record_that_is_not_there_is_refused(studio: "Studio") -> None:
+    trace = studio.open()
+    with pytest.raises(TraceError, match="no such record"):
+        trace.barrier(99)
+
+
+def test_i9_one_sync_serves_every_thread_that_waits(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = studio.open()
+    task = start(trace)
+    first_sync, go_on, syncs = threading.Event(), threading.Event(), list[int]()
+
+    def slow_sync(log: MemoryLogFile) -> None:
+        syncs.append(len(log.data))
+        first_sync.set()
+        assert go_on.wait(10)
+        log.durable = log.data
+
+    monkeypatch.setattr(MemoryLogFile, "sync", slow_sync)
+    threads = [threading.Thread(target=trace.barrier)]
+    threads[0].start()
+    assert first_sync.wait(10)
+    for _ in range(8):  # these append and queue behind the first sync
+        threads.append(threading.Thread(target=trace.barrier, args=(trace.append(STEP, task=task),)))
+        threads[-1].start()
+    go_on.set()
+    for thread in threads:
+        thread.join(10)
+    assert len(syncs) == 2
+    assert kinds_of(studio.log)[-9:] == ["step_verdict"] * 8 + ["seal"]
+
+
+@pytest.mark.parametrize("step", ["append", "sync", "pin", "salts"])
+def test_i9_a_disk_that_fails_fails_the_step_and_breaks_the_log(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "a path that must not be quoted")
+
+    trace = studio.open()
+    task = start(trace)
+    target, name = {
+        "append": (MemoryLogFile, "append"),
+        "sync": (MemoryLogFile, "sync"),
+        "pin": (studio.store, "write_pin"),
+        "salts": (studio.salts, "sync"),
+    }[step]
+    with monkeypatch.context() as patch:
+        patch.setattr(target, name, fail)
+        with pytest.raises(TraceError, match="ENOSPC") as caught:
+            trace.barrier()
+        assert "path" not in str(caught.value)
+    with pytest.raises(TraceError, match="takes no more"):
+        trace.append(STEP, task=task)
+    with pytest.raises(TraceError, match="takes no more"):
+        trace.barrier()
+    before = studio.log.data
+    trace.close()
+    assert (studio.log.data, studio.log.closed, studio.store.held) == (before, True, False)
+
+
+def test_i9_salts_are_durable_before_the_seal_over_their_commitments(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trace = studio.open()
+    commit = trace.commit(b"payload")
+    written = list[bool]()
+    append = MemoryLogFile.append
+
+    def watch(log: MemoryLogFile, data: bytes) -> None:
+        written.append(commit in studio.salts.durable)
+        append(log, data)
+
+    monkeypatch.setattr(MemoryLogFile, "append", watch)
+    start(trace)
+    trace.barrier()
+    assert written == [True]
+
+
+def test_i9_an_interrupt_in_the_middle_of_a_write_breaks_the_log(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    trace = studio.open()
+    task = start(trace)
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryLogFile, "sync", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            trace.barrier()
+    with pytest.raises(TraceError, match="takes no more"):
+        trace.append(STEP, task=task)
+
+
+# --- seals by number and by time --------------------------------------------------------------------
+
+
+def test_i4_a_full_batch_is_sealed_and_synced_by_itself(studio: "Studio") -> None:
+    trace = studio.open(seal_every=3)
+    task = start(trace)
+    for _ in range(5):
+        trace.append(STEP, task=task)
+    assert kinds_of(studio.log)[2:] == ["task_start", "step_verdict", "step_verdict", "seal"] + [
+        "step_verdict"
+    ] * 3 + ["seal"]
+
+
+def test_i4_the_next_record_after_seal_ms_is_sealed(studio: "Studio") -> None:
+    trace = studio.open(seal_ms=500)
+    task = start(trace)
+    studio.clock.advance(0.499)
+    trace.append(STEP, task=task)
+    assert kinds_of(studio.log) == ["header", "seal"]
+    studio.clock.advance(0.001)
+    trace.append(STEP, task=task)
+    assert kinds_of(studio.log)[-1] == "seal"
+
+
+def test_time_in_the_log_never_goes_back(studio: "Studio") -> None:
+    trace = studio.open()
+    task = start(trace)
+    studio.clock._start_us -= 5_000_000
+    trace.append(STEP, task=task)
+    studio.clock.advance(9)
+    trace.append(STEP, task=task)
+    times = [record["ts"] for record in records_of(studio.log) if "ts" in record]
+    assert times == sorted(times)
+    assert times[-1] == times[0] + 4_000_000
+
+
+# --- tasks, ids, commitments ------------------------------------------------------------------------
+
+
+def test_the_trace_counts_what_a_task_did(studio: "Studio") -> None:
+    with studio.open() as trace:
+        task, other = start(trace), start(trace)
+        for who in (task, other, task):
+            trace.append(STEP, task=who)
+        trace.append(r.TaskEnd(outcome="done"), task=task)
+        trace.append(r.TaskEnd(outcome="done"), task=other)
+    ends = [record["body"] for record in records_of(studio.log) if record["kind"] == "task_end"]
+    assert ends[0] == {"outcome": "done", "counts": {"step_verdict": 2, "task_start": 1}}
+    assert ends[1] == {"outcome": "done", "counts": {"step_verdict": 1, "task_start": 1}}
+    close = records_of(studio.log)[-2]["body"]
+    assert close == {"entries": 9, "reason": "done"}
+
+
+def test_a_record_stands_where_its_kind_may_stand(studio: "Studio") -> None:
+    trace = studio.open()
+    task = start(trace)
+    ended = start(trace)
+    trace.append(r.TaskEnd(outcome="done"), task=ended)
+    again = r.TaskStart(goal_commit="0" * 64, data_class=DataClass.C1)
+    for record, where, problem in (
+        (STEP, None, "needs"),
+        (STEP, "f" * 32, "outside its task"),
+        (STEP, ended, "outside its task"),
+        (again, task, "started before"),
+        (again, ended, "started before"),
+        (r.Close(entries=1, reason="done"), None, "by the trace itself"),
+    ):
+        with pytest.raises(TraceError, match=problem):
+            trace.append(record, task=where)
+    trace.append(STEP, task=task)
+    trace.close()
+
+
+def test_open_tasks_end_with_the_log(studio: "Studio") -> None:
+    def fail_in_the_middle() -> None:
+        with studio.open() as trace:
+            start(trace)
+            raise RuntimeError("host")
+
+    with pytest.raises(RuntimeError, match="host"):
+        fail_in_the_middle()
+    assert kinds_of(studio.log)[-3:] == ["task_end", "close", "seal"]
+    assert records_of(studio.log)[-3]["body"]["outcome"] == "failed"
+    assert records_of(studio.log)[-2]["body"]["reason"] == "error"
+
+
+def test_a_full_log_refuses_and_can_still_be_closed(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "MAX_RECORDS", 40)
+    trace = studio.open(seal_every=1)
+    task = start(trace)
+    for _ in range(15):
+        trace.append(STEP, task=task)
+    with pytest.raises(TraceError, match="open the next one"):
+        trace.append(STEP, task=task)
+    trace.close("rotated")
+    assert len(records_of(studio.log)) == 38
+    assert kinds_of(studio.log)[-2:] == ["close", "seal"]
+
+
+def test_i12_what_is_not_in_the_profile_is_other_and_a_commitment(studio: "Studio") -> None:
+    trace = studio.open()
+    assert trace.vocab_or_other("read_file", {"read_file"}) == ("read_file", None)
+    for name in ("ignore previous instructions", "other", "\ud800"):
+        word, commit = trace.vocab_or_other(name, {"read_file", "other"})
+        assert word == "other"
+        assert commit is not None
+        assert commitment(studio.salts.salts[commit], name.encode("utf-8", "surrogatepass")) == commit
+
+
+def test_i12_the_same_payload_never_has_the_same_commitment(studio: "Studio") -> None:
+    trace = studio.open()
+    assert trace.commit(b"same") != trace.commit(b"same")
+
+
+def test_block_ids_are_unique_and_ids_have_32_digits(studio: "Studio") -> None:
+    trace = studio.open()
+    assert [trace.mint_block() for _ in range(3)] == ["b0", "b1", "b2"]
+    assert len({trace.mint_id() for _ in range(9)}) == 9
+    assert len(trace.mint_id()) == 32
+
+
+def test_i12_the_host_name_enters_as_a_commitment(studio: "Studio") -> None:
+    studio.open()
+    assert b"a-machine-name" not in studio.log.data
+
+
+# --- one writer, no fork, an end ----------------------------------------------------------------------
+
+
+def test_i4_one_writer_at_a_time(studio: "Studio") -> None:
+    trace = studio.open()
+    with pytest.raises(TraceError, match="writer"):
+        studio.open()
+    trace.close()
+    studio.open().close()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_i4_a_forked_child_is_refused_everything(studio: "Studio") -> None:
+    trace = studio.open()
+    task = start(trace)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        refused = 0
+        for act in (
+            lambda: trace.append(STEP, task=task),
+            trace.barrier,
+            trace.close,
+            lambda: trace.commit(b""),
+        ):
+            try:
+                act()
+            except TraceError:
+                refused += 1
+        os.write(writer, bytes([refused]))
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(reader, 1) == b"\x04"
+    os.close(reader)
+    os.close(writer)
+    trace.append(STEP, task=task)
+    trace.close()
+
+
+def test_after_close_there_is_no_key_and_no_record(studio: "Studio") -> None:
+    trace = studio.open()
+    trace.close()
+    before = studio.log.data
+    trace.close()
+    with pytest.raises(TraceError, match="closed"):
+        trace.append(STEP, task="0" * 32)
+    with pytest.raises(TraceError, match="key is gone"):
+        trace._chain.seal()
+    assert (studio.log.data, studio.log.closed, studio.store.held) == (before, True, False)
+
+
+def test_a_fact_outside_the_vocabulary_opens_nothing(studio: "Studio") -> None:
+    with pytest.raises(TraceError, match=r"Header\.profile"):
+        studio.open(profile="not a word")
+    with pytest.raises(TraceError, match="P3"):
+        studio.open(host_tools=(r.HostTool(name="diary", trusted=False),))
+    assert (studio.store.files, studio.store.held) == ({}, False)
+
+
+def test_the_device_key_signs_the_first_seal_only(studio: "Studio") -> None:
+    trace = studio.open()
+    start(trace)
+    trace.barrier()
+    notes = [record["note"] for record in records_of(studio.log) if record["kind"] == "seal"]
+    assert [note.count("\u2014 studio/device ") for note in notes] == [1, 0]
+
+
+# --- going on after a crash ---------------------------------------------------------------------------
+
+
+def crash(studio: "Studio", keep: int | None = None) -> None:
+    """The process dies; of the newest log `keep` bytes survive (all by default)."""
+    studio.log.data = studio.log.data[:keep]
+    studio.store.release()
+
+
+def test_i4_an_interrupted_log_is_left_alone_and_accounted_for(studio: "Studio") -> None:
+    trace = studio.open()
+    start(trace)
+    trace.barrier()
+    pin = studio.store.pin
+    trace.append(STEP, task=start(trace))
+    trace.barrier()
+    old = studio.log
+    studio.store.pin = pin
+    crash(studio, keep=-200)  # in the last seal
+    left = old.data
+    studio.open().close()
+    assert old.data == left
+    header, _, recovery, seal = records_of(studio.log)[:4]
+    lines = left.count(b"\n")
+    assert header["body"]["prev_log"]["size"] == recovery["body"]["size"] == lines
+    assert recovery["body"]["torn_bytes"] == len(left) - left.rindex(b"\n") - 1
+    assert (recovery["body"]["unsealed_kept"], recovery["body"]["log_no"], seal["kind"]) == (2, 0, "seal")
+
+
+def test_a_complete_log_needs_no_recovery(studio: "Studio") -> None:
+    studio.open().close()
+    studio.open().close()
+    assert kinds_of(studio.log) == ["header", "seal", "close", "seal"]
+
+
+def test_a_crash_between_a_new_log_and_its_first_pin_is_an_ordinary_interruption(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_pin = studio.store.write_pin
+
+    def fail_for(number: int, pin: bytes) -> None:
+        if json.loads(pin)["log_no"] == number:
+            raise OSError(errno.EIO, "gone")
+        write_pin(pin)
+
+    for number in range(3):
+        with monkeypatch.context() as patch:
+            patch.setattr(studio.store, "write_pin", partial(fail_for, number))
+            with pytest.raises(TraceError, match="EIO"):
+                studio.open()
+    studio.open().close()
+    assert len(studio.store.files) == 4
+    assert "recovery" in kinds_of(studio.log)
+
+
+@pytest.mark.parametrize(
+    "cut", [-1, -200, 0, 1], ids=["newline", "half a seal", "everything", "all but a byte"]
+)
+def test_i4_a_book_shorter_than_its_pin_is_refused(studio: "Studio", cut: int) -> None:
+    trace = studio.open()
+    start(trace)
+    trace.barrier()
+    crash(studio, keep=cut)
+    with pytest.raises(TraceError, match=r"were synced|does not start"):
+        studio.open()
+    assert not studio.store.held
+
+
+def test_i4_a_removed_log_is_refused(studio: "Studio") -> None:
+    for _ in range(3):
+        studio.open().close()
+    last = studio.store.files.pop(max(studio.store.files))
+    with pytest.raises(TraceError, match="disagree"):
+        studio.open()
+    studio.store.files.clear()
+    with pytest.raises(TraceError, match="removed"):
+        studio.open()
+    assert last.closed
+
+
+def test_i4_a_missing_or_damaged_pin_is_refused(studio: "Studio") -> None:
+    studio.open().close()
+    good = studio.store.pin or b""
+    for pin in (None, b"", b"{}", good[:-1], good.replace(b'"log_no":0', b'"log_no":"0"'), b"[" * 9999):
+        studio.store.pin = pin
+        with pytest.raises(TraceError, match="pin"):
+            studio.open()
+    studio.store.pin = good
+    studio.open().close()
+
+
+def test_i4_another_history_under_the_same_pin_is_refused(studio: "Studio") -> None:
+    trace = studio.open()
+    start(trace)
+    trace.barrier()
+    pin = studio.store.pin
+    crash(studio)
+    studio.store.files.clear()
+    studio.store.pin = None
+    trace = studio.open()  # the same keys, other records
+    start(trace)
+    trace.barrier()
+    crash(studio)
+    studio.store.pin = pin
+    with pytest.raises(TraceError, match="differs"):
+        studio.open()
+
+
+def test_i4_no_changed_byte_of_the_last_log_is_continued(studio: "Studio") -> None:
+    trace = studio.open()
+    start(trace)
+    trace.barrier()
+    crash(studio)
+    good, refused = studio.log.data, 0
+    for position in range(len(good)):
+        studio.log.data = good[:position] + bytes([good[position] ^ 1]) + good[position + 1 :]
+        with pytest.raises(TraceError):
+            studio.open()
+        refused += 1
+    assert refused == len(good)
+
+
+def test_i4_another_device_or_book_does_not_continue(studio: "Studio") -> None:
+    studio.open().close()
+    with pytest.raises(TraceError, match="Fix"):
+        studio.open(book="another")
+    signer = studio.signer
+    studio.signer = MemorySigner(b"x" * 32)
+    with pytest.raises(TraceError, match="Fix"):
+        studio.open()
+    studio.signer = signer
+    studio.open().close()
+
+
+def test_i4_a_foreign_file_in_the_book_is_refused(studio: "Studio") -> None:
+    studio.open().close()
+    studio.store.files["notes.jsonl"] = MemoryLogFile(data=b"", durable=b"")
+    with pytest.raises(TraceError, match="named like a log"):
+        studio.open()
