@@ -27,7 +27,7 @@ models: setup
 	@$(python) scripts/models.py smollm2-135m-instruct
 
 demo: setup
-	@$(python) scripts/demo.py
+	@scripts/demo
 
 check: setup
 	@scripts/check

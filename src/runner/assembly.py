@@ -29,7 +29,7 @@ from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.transport.clock import SystemClock, SystemEntropy
 from runner.capability.transport.http import HttpTransport
 from runner.capability.transport.inprocess import EngineTransport
-from runner.capability.transport.keys import FileSigner
+from runner.capability.transport.keys import FileSigner, export_pin
 from runner.capability.transport.locality import LoopbackCheck
 from runner.capability.transport.logstore import FolderLogStore, read_boot_id
 from runner.capability.transport.salts import FileSaltStore
@@ -48,6 +48,7 @@ from runner.perimeter.release import BackendTerms, Rules
 from runner.perimeter.toolbox import SealedTools
 from runner.perimeter.trace.commit import config_digest, policy_digest
 from runner.perimeter.trace.log import HeaderFacts, Trace
+from runner.perimeter.trace.note import device_key_name, vkey
 from runner.perimeter.trace.records import HostTool as HostToolRecord
 
 LOCAL: Final = "local"
@@ -129,6 +130,15 @@ class Runtime:
         """The folder of the record: what an auditor gets."""
         return self._places.trace
 
+    def export_pin(self, target: Path) -> None:
+        """Write the auditor's pin, one line naming the device key, to `target` outside the record's folder.
+
+        Raises `TraceError` for a target inside it, where a pin proves nothing, and `OSError`.
+        """
+        device = self._signer().public_key
+        key = vkey(device_key_name(book_name(device)), device)
+        export_pin(key, target, book=self._places.trace)
+
     def client_for(self, name: str) -> SealedClient:
         """Return the sealed client of the backend "local" or "remote"; raise `SealError` without one."""
         if name not in self._backends:
@@ -188,16 +198,18 @@ class Runtime:
         )
 
     def _open_trace(self, salts: SaltStore) -> Trace:
-        places, entropy = self._places, SystemEntropy()
-        signer = FileSigner(places.key, book=places.trace, entropy=entropy)
+        signer = self._signer()
         return Trace.open(
-            store=FolderLogStore(places.trace, places.pin),
+            store=FolderLogStore(self._places.trace, self._places.pin),
             signer=signer,
             salts=salts,
             clock=SystemClock(),
-            entropy=entropy,
+            entropy=SystemEntropy(),
             facts=self._header_facts(signer.public_key),
         )
+
+    def _signer(self) -> FileSigner:
+        return FileSigner(self._places.key, book=self._places.trace, entropy=SystemEntropy())
 
     def _header_facts(self, device: bytes) -> HeaderFacts:
         host_tools = tuple(

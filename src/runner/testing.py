@@ -17,7 +17,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import MappingProxyType
-from typing import Final, Self, TypeAlias, assert_never
+from typing import Any, Final, Self, TypeAlias, assert_never, cast
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -31,7 +31,7 @@ from runner.kernel.inference import (
     WireRequest,
 )
 from runner.kernel.labels import DataClass
-from runner.kernel.messages import JsonObject, ToolSpec
+from runner.kernel.messages import Json, JsonObject, ToolSpec
 from runner.kernel.ports import (
     ApprovalRequest,
     Credential,
@@ -66,6 +66,8 @@ __all__ = [
     "ServerReply",
     "Stall",
     "Truncated",
+    "first_instance",
+    "oblige",
 ]
 
 IN_PROCESS: Final = Address(scheme="inproc")
@@ -403,6 +405,39 @@ def _chat_body(text: str, *, stream: bool) -> bytes:
     events.append({"choices": [], "usage": usage})
     lines = [json.dumps(event, ensure_ascii=False) for event in events]
     return "".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]).encode("utf-8")
+
+
+def oblige(body: JsonObject) -> str:
+    """Return, as JSON text, the first value that fits the schema asked for in an OpenAI-shaped `body`.
+
+    A scripted model that always does what it is asked, for `ScriptedServer(replies=[oblige] * n)`. Raises
+    `KeyError` for a body without a `response_format`.
+    """
+    asked: Any = body["response_format"]
+    return json.dumps(first_instance(asked["json_schema"]["schema"]), ensure_ascii=False)
+
+
+def first_instance(schema: JsonObject) -> Json:
+    """Return a small value of `schema`: the first of an enum, true, the least array, the shortest string.
+
+    Knows the keywords the runner's own schemas use. Raises `ValueError` for a type it does not know.
+    """
+    named: Any = schema
+    if "enum" in named:
+        return cast("Json", named["enum"][0])
+    match named.get("type"):
+        case "object":
+            return {name: first_instance(named["properties"][name]) for name in named.get("required", ())}
+        case "array":
+            return [first_instance(named["items"])] * max(1, named.get("minItems", 1))
+        case "string":
+            return "x" * max(1, named.get("minLength", 1))
+        case "integer" | "number":
+            return cast("Json", named.get("minimum", 0))
+        case "boolean":
+            return True
+        case _:
+            raise ValueError("first_instance does not know this schema")
 
 
 # --- judgement -----------------------------------------------------------------------------------------
