@@ -79,7 +79,7 @@ def test_i9_a_run_killed_at_any_moment_is_incomplete_or_passes_and_is_recovered(
         moments = int(whole.stdout)
         assert moments > 40
         killed = 0
-        for moment in range(1, moments + 1, max(1, moments // 30)):
+        for moment in range(1, moments + 1, max(1, moments // 15)):
             home, pin = tmp_path / f"home-{moment}", tmp_path / f"pin-{moment}"
             done = run(moment, server.url, practice, home)
             assert done.returncode == -signal.SIGKILL, done.stderr

@@ -64,7 +64,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Folder:
-    """The entries of a folder by name, how many `vanished` meanwhile, and whether names were `cut`."""
+    """The entries of a folder by name, how many `vanished` meanwhile, and whether names were `cut`.
+
+    Which names are left out of a folder with too many is the file system's choice.
+    """
 
     entries: tuple[Entry, ...]
     vanished: int = 0

@@ -9,6 +9,7 @@ that a model or a document chose).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import ClassVar, assert_never
 
 from runner.capability.tools.beneath import Beneath, Entry, FileText, Kind, Limits
@@ -36,10 +37,11 @@ __all__ = ["ListDir", "ReadFile", "SearchText"]
 class ListDir:
     """`list_dir(path)`: the names in a folder, with kind and size. `.` lists the granted folders.
 
-    `names` is how many names one answer shows.
+    `names` and `total_chars` bound, in names and in characters, one answer.
     """
 
     names: int = 200
+    total_chars: int = 8000
     limits: Limits = field(default_factory=Limits)
     opener: Opener | None = None
 
@@ -63,11 +65,13 @@ class ListDir:
             return ToolOutput(text=self._roots(call.roots))
         root, parts = target
         folder = Beneath(root, limits=self.limits, opener=self.opener).entries(parts)
-        lines = [f"{virtual(root, parts)}/", *map(_entry, folder.entries[: self.names])]
-        more = len(folder.entries) - self.names
-        if more > 0 or folder.cut:
-            lines.append(f"(only the first {self.names} names are shown)")
-        return ToolOutput(text="\n".join(lines if folder.entries else [*lines, "(empty)"]))
+        lines = list(map(_entry, folder.entries[: self.names]))
+        ends = accumulate(len(line) + 1 for line in lines)
+        fitting = lines[: sum(end <= self.total_chars for end in ends)]
+        notes = [] if folder.entries else ["(empty)"]
+        if len(fitting) < len(folder.entries) or folder.cut:
+            notes.append(f"(only the first {len(fitting)} names are shown)")
+        return ToolOutput(text="\n".join([f"{virtual(root, parts)}/", *fitting, *notes]))
 
     def _roots(self, roots: Sequence[Root]) -> str:
         lines = [self._root(root) for root in roots]

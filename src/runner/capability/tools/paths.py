@@ -16,14 +16,13 @@ from runner.kernel.ports import Root
 def resolve(path: str, roots: Sequence[Root]) -> tuple[Root, Parts] | None:
     """Return the granted root that `path` names and the names beneath it; None for the top.
 
-    `path` is `alias/relative/path`; a leading `./` and a trailing `/` are ignored, so `.`, `./` and the
-    empty string are the top, where the aliases are. Raises `ToolError` naming the aliases for any other
+    `path` is `alias/relative/path`, a trailing `/` ignored; `.` and the empty string are the top, where the
+    aliases are. Raises `ToolError` naming the aliases for any other
     spelling and for an alias that is unknown or stands for two roots.
     """
-    plain = path.removeprefix("./").removesuffix("/") if path != "/" else path
-    if plain in ("", "."):
+    if path in ("", "."):
         return None
-    alias, *parts = plain.split("/")
+    alias, *parts = path.removesuffix("/").split("/")
     try:
         check_parts((alias, *parts))
     except ToolError as problem:

@@ -69,6 +69,10 @@ class Document:
     name: str
     lines: tuple[str, ...] = field(repr=False)
 
+    def tokens(self) -> list[str]:
+        """Return the tokens of the name and of all lines."""
+        return tokens("\n".join((self.name, *self.lines)))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
@@ -94,7 +98,7 @@ def rank(query: str, documents: Sequence[Document], tuning: Tuning = DEFAULT) ->
     A document that matches by its path alone gives its first lines. Ties go by document, then line.
     """
     words = query_words(query, tuning.query_words)
-    vocabulary = set(chain.from_iterable(tokens(text) for d in documents for text in (d.name, *d.lines)))
+    vocabulary = set(chain.from_iterable(document.tokens() for document in documents))
     relevance = relate(words, vocabulary, tuning)
     scores = _score_files(documents, relevance, len(words), tuning)
     best = sorted((n for n, score in enumerate(scores) if score > 0), key=lambda n: (-scores[n], n))
@@ -231,13 +235,11 @@ def _score_files(
     rows: list[list[float]] = []
     lengths: list[float] = []
     for document in documents:
-        row, length = [0.0] * words, 0
-        for found in map(tokens, document.lines):
-            length += len(found)
-            _weigh(found, relevance, row, 1.0)
+        row, found = [0.0] * words, document.tokens()
+        _weigh(found, relevance, row, 1.0)
         _weigh(tokens(document.name), relevance, row, tuning.name_boost)
         rows.append(row)
-        lengths.append(length)
+        lengths.append(len(found))
     return bm25(rows, lengths, population=len(rows), k1=tuning.saturation, b=tuning.file_length_norm)
 
 

@@ -30,12 +30,17 @@ _MONTHS: Final = (
 )
 _MONTH_NUMBER: Final = {name: n for n, names in enumerate(_MONTHS, start=1) for name in names}
 _MONTH: Final = "|".join(_MONTH_NUMBER)
-_WRITTEN_DATE: Final = rf"\d{{1,2}}[°º]?\s{{1,2}}(?:{_MONTH})\s{{1,2}}\d{{4}}"
-_ENGLISH_DATE: Final = rf"(?:{_MONTH})\s{{1,2}}\d{{1,2}},?\s{{1,2}}\d{{4}}"
+_ENGLISH_MONTH: Final = "|".join(english for _, english in _MONTHS)
+_GAP: Final = "[ \t\u00a0]{1,2}"
+_DAY_FIRST: Final = rf"\b\d{{1,2}}[°º]?{_GAP}(?i:{_MONTH}){_GAP}\d{{4}}\b"
+_MONTH_FIRST: Final = rf"\b(?=[JFMASOND])(?i:{_ENGLISH_MONTH}){_GAP}\d{{1,2}},?{_GAP}\d{{4}}\b"
 _NUMBER: Final = r"\d+(?:[.,:/-]\d+)+"
-_WORD: Final = "(?:[^\\W_]|[\u0300-\u036f])+"
-TOKEN: Final = re.compile(rf"\b(?:{_WRITTEN_DATE}|{_ENGLISH_DATE})\b|{_NUMBER}|{_WORD}|€", re.IGNORECASE)
-"""One token: a date written with a month's name, a number with its separators, a word, or the euro sign."""
+_WORD: Final = "[^\\W_]+(?:[\u0300-\u036f]+[^\\W_]*)*"
+TOKEN: Final = re.compile(rf"{_DAY_FIRST}|{_MONTH_FIRST}|{_NUMBER}|{_WORD}|€")
+"""One token: a date written with a month's name, a number with its separators, a word, or the euro sign.
+
+Every repetition is bounded or followed by nothing it could give back, so matching is linear.
+"""
 
 _DIGITS: Final = re.compile(r"\d+")
 _ISO_DATE: Final = re.compile(r"(\d{4})[-/.](\d{1,2})[-/.](\d{1,2})\Z")

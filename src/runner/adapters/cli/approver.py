@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A person at the terminal, asked before a call whose grant says `approval: ask`.
+
+Owns the question. Without a terminal on both sides there is nobody to ask, and that is a no (I7). What was
+typed before the question was shown is thrown away: it cannot be an answer to it.
+"""
+
+import sys
+import termios
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, TextIO
+
+import anyio.to_thread
+
+from runner.adapters.cli.screen import errors, print_block, print_line
+from runner.kernel.ports import ApprovalRequest
+
+YES: Final = "yes"
+
+
+class TerminalApprover:
+    """Asks on standard error and reads a whole "yes" from `answers`. Implements `Approver`.
+
+    `pause` gives the terminal to the question while it is asked.
+    """
+
+    name = "terminal"
+
+    def __init__(
+        self,
+        *,
+        answers: TextIO | None = None,
+        pause: Callable[[], AbstractContextManager[None]] = nullcontext,
+    ) -> None:
+        self._answers = answers
+        self._pause = pause
+
+    async def approve(self, request: ApprovalRequest) -> bool:
+        """Return True only if a person typed `yes`."""
+        answers = sys.stdin if self._answers is None else self._answers
+        console = errors()
+        if not (answers.isatty() and console.is_terminal):
+            print_line(console, f"not approved: there is no terminal to ask about {request.tool}")
+            return False
+        with self._pause():
+            print_line(console, "The next step needs your approval:", "bold yellow")
+            print_block(console, request.rendering)
+            _forget_typed(answers)
+            console.print(f"Type {YES} to allow this one call, anything else to refuse: ", end="")
+            typed: str = await anyio.to_thread.run_sync(answers.readline, abandon_on_cancel=True)
+        return typed.strip() == YES
+
+
+def _forget_typed(answers: TextIO) -> None:
+    """Drop what waits in the terminal; a stream that is no terminal device holds nothing typed."""
+    try:
+        termios.tcflush(answers, termios.TCIFLUSH)
+    except (OSError, ValueError, termios.error):
+        return

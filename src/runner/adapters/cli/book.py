@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a book for display: log files in, rows out.
+
+Owns a tolerant reading: whatever the bytes are, there is a row for every line. It proves nothing, checks no
+hash and no signature, and says so; proving is the verifier's, which shares no code with this. Every text in
+a row is foreign: whoever prints it prints it inert.
+"""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from runner.kernel.errors import TraceError
+
+_NAME: Final = re.compile(r"([0-9]{6,15})-[0-9a-f]{32}\.jsonl")
+_DEPTH: Final = 8
+"""How deep a record may be nested (`contracts/trace/v1` §2)."""
+_SHOWN: Final = ("profile", "outcome", "reason", "rule", "status", "locality", "integrity", "enforcement")
+"""Members that say something to a person, in the order they are shown."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One record as far as it could be read. `seq` is its place in the file, `time_us` since 1970, UTC."""
+
+    seq: int
+    time_us: int | None = None
+    task: str = ""
+    kind: str
+    decision: str = ""
+    data_class: str = ""
+    who: str = ""
+    """The backend or the tool."""
+    note: str = field(default="", repr=False)
+    record: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Log:
+    """One log file. `closed`: it ends with its `close` record and a seal."""
+
+    number: int
+    name: str
+    rows: tuple[Row, ...]
+    closed: bool
+
+
+def log_names(folder: Path) -> list[str]:
+    """Return the names of the logs in `folder`, in order; raise `TraceError` when there is no such folder."""
+    try:
+        names = [entry.name for entry in folder.iterdir() if _NAME.fullmatch(entry.name)]
+    except OSError:
+        raise TraceError(
+            f"there is no record at {folder}. Fix: run a task first, or name its folder"
+        ) from None
+    return sorted(names, key=_number)
+
+
+def read_book(folder: Path, number: int | None = None) -> list[Log]:
+    """Return the logs of the book in `folder`, or only log `number`.
+
+    Raises `TraceError` when the folder or the log is not there, or a file cannot be read.
+    """
+    names = [name for name in log_names(folder) if number is None or _number(name) == number]
+    if number is not None and not names:
+        raise TraceError(f"the book has no log {number}. Fix: leave --log out to see which there are")
+    return [parse_log(name, _read(folder / name)) for name in names]
+
+
+def parse_log(name: str, data: bytes) -> Log:
+    """Return the rows of a log's bytes. Total: a line that is no record becomes a row that says so."""
+    lines = data.split(b"\n")
+    torn = lines.pop()
+    rows = [_parse_row(seq, line) for seq, line in enumerate(lines)]
+    if torn:
+        rows.append(Row(seq=len(lines), kind="torn line"))
+    closed = [row.kind for row in rows[-2:]] == ["close", "seal"]
+    return Log(number=_number(name), name=name, rows=tuple(rows), closed=closed)
+
+
+def _number(name: str) -> int:
+    match = _NAME.fullmatch(name)
+    return int(match[1]) if match else -1
+
+
+def _read(path: Path) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise TraceError(f"{path.name} is not a file")
+            return file.read()
+    except OSError:
+        raise TraceError(f"{path.name} cannot be read") from None
+
+
+def _parse_row(seq: int, line: bytes) -> Row:
+    try:
+        record = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict) or not _is_shallow(record, _DEPTH):
+        return Row(seq=seq, kind="unreadable line")
+    body = record.get("body")
+    members = body if isinstance(body, dict) else {}
+    moment = record.get("ts")
+    return Row(
+        seq=seq,
+        time_us=moment if type(moment) is int else None,
+        task=_word(record, "task"),
+        kind=_word(record, "kind") or "no kind",
+        decision=_decision(members),
+        data_class=_word(members, "class"),
+        who=_word(members, "backend") or _word(members, "tool") or _word(members, "name"),
+        note=", ".join(_notes(members)),
+        record=record,
+    )
+
+
+def _refuse(constant: str) -> None:
+    """Refuse NaN and the infinities, which are not JSON."""
+    raise ValueError(constant)
+
+
+def _is_shallow(value: object, depth: int) -> bool:
+    match value:
+        case dict():
+            return depth > 0 and all(_is_shallow(item, depth - 1) for item in value.values())
+        case list():
+            return depth > 0 and all(_is_shallow(item, depth - 1) for item in value)
+        case _:
+            return True
+
+
+def _word(members: Mapping[str, Any], name: str) -> str:
+    value = members.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _decision(members: Mapping[str, Any]) -> str:
+    """Return what was decided: by the gate, by the policy, or by a person."""
+    granted = members.get("granted")
+    if isinstance(granted, bool):
+        return "granted" if granted else "refused"
+    return _word(members, "decision")
+
+
+def _notes(members: Mapping[str, Any]) -> Iterator[str]:
+    for name in _SHOWN:
+        if value := _word(members, name):
+            yield f"{name} {value}"
+    size = members.get("bytes")
+    if type(size) is int:
+        yield f"{size} bytes"

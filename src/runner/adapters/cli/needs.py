@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The checks of `akaion doctor`: facts about the machine, held against what a profile needs.
+
+Owns grades and fixes. `fail` is only for what the profile needs and does not have; what would be better, or
+what another profile would need, is `warn`. Makes nothing on the disk.
+"""
+
+import os
+import re
+import stat
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+from runner.adapters.cli import machine
+from runner.adapters.cli.book import read_book
+from runner.adapters.cli.models import MIB, state_of
+from runner.adapters.cli.profiles import Inspected, inspect, missing_for
+from runner.assembly import Places
+from runner.capability.models import Catalogue, ModelEntry, models_dir, verify
+from runner.kernel.config import Config
+from runner.kernel.errors import ConfigError, ModelError, TraceError
+
+Grade = Literal["ok", "warn", "fail"]
+OVERHEAD: Final = 512 * MIB
+"""About what a context of 8192 tokens and the program take beside the weights."""
+_LAST_PYTHON: Final = (3, 13)
+_ENDPOINT: Final = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@?#]+)(?::([0-9]{1,5}))?(?:/v1)?/?")
+_PORTS: Final = {"http": 80, "https": 443}
+_OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One line of the report: what was looked at, how it is, and what to do (empty when nothing)."""
+
+    name: str
+    grade: Grade
+    found: str
+    fix: str = ""
+
+
+def checks(named: str, *, deep: bool) -> Iterator[Check]:
+    """Yield every check of this machine for the profile `named`; `deep` reads weights and hashes them."""
+    yield _python()
+    profile: Inspected | None = None
+    try:
+        profile = inspect(named)
+        missing_for(named)
+    except ConfigError as error:
+        for mistake in error.mistakes:
+            yield Check(name="profile", grade="fail", found=str(mistake), fix=f"akaion profile check {named}")
+    else:
+        yield Check(name="profile", grade="ok", found=f"{profile.source.file} can be used")
+        yield from _folders(profile)
+    yield _engine(profile)
+    yield from _weights(profile, deep=deep)
+    yield from _endpoints(profile)
+    yield from _sandbox()
+    yield _openat2()
+    if profile is not None:
+        yield _key(profile.places)
+        yield _trace(profile.places)
+
+
+def _python() -> Check:
+    version, wanted = sys.version_info[:3], "3.11 to 3.13"
+    found = ".".join(map(str, version))
+    if version[:2] > _LAST_PYTHON:
+        return Check(name="python", grade="warn", found=found, fix=f"this release is tested on {wanted}")
+    return Check(name="python", grade="ok", found=found)
+
+
+def _folders(profile: Inspected) -> Iterator[Check]:
+    """Yield a check for each folder that the grants name."""
+    paths = {entry.path: None for grant in profile.config.policy.grants for entry in grant.paths}
+    for path in paths:
+        place = profile.resolve(path)
+        if os.access(place, os.R_OK):
+            yield Check(name="granted folder", grade="ok", found=str(place))
+        else:
+            fix = "make it readable, or correct policy.grants in the profile"
+            yield Check(name="granted folder", grade="fail", found=f"{place} cannot be read", fix=fix)
+
+
+# --- models --------------------------------------------------------------------------------------
+
+
+def _needs_engine(profile: Inspected | None) -> bool:
+    local = None if profile is None else profile.config.inference.local
+    return local is not None and local.runtime == "embedded"
+
+
+def _engine(profile: Inspected | None) -> Check:
+    version = machine.engine_version()
+    if version is not None:
+        return Check(name="embedded engine", grade="ok", found=f"xllamacpp {version}")
+    grade: Grade = "fail" if _needs_engine(profile) else "warn"
+    fix = "pip install 'akaion-runner[embedded]'"
+    return Check(name="embedded engine", grade=grade, found="cannot be imported", fix=fix)
+
+
+def _weights(profile: Inspected | None, *, deep: bool) -> Iterator[Check]:
+    """Yield a check for each model of the catalogue, and for a file of weights that the profile names."""
+    local = profile.config.inference.local if profile is not None and _needs_engine(profile) else None
+    if profile is not None and local is not None and local.weights is not None:
+        path = profile.resolve(local.weights)
+        if path.is_file():
+            yield _fits(f"weights {path.name}", path.stat().st_size, needed=True)
+        else:
+            fix = "correct inference.local.weights in the profile"
+            yield Check(name=f"weights {path.name}", grade="fail", found="missing", fix=fix)
+    for name, entry in Catalogue.bundled().entries.items():
+        needed = local is not None and local.weights is None and local.model == name
+        yield _model(name, entry, needed=needed, deep=deep)
+
+
+def _model(name: str, entry: ModelEntry, *, needed: bool, deep: bool) -> Check:
+    title, state = f"model {name}", state_of(entry, models_dir())
+    fix = f"akaion models fetch {name}"
+    if state == "missing" and not needed:
+        return Check(name=title, grade="ok", found="not here, and this profile does not need it")
+    if state != "present":
+        return Check(name=title, grade="fail" if needed else "warn", found=state, fix=fix)
+    if deep:
+        try:
+            verify(entry, models_dir() / entry.file)
+        except ModelError:
+            grade: Grade = "fail" if needed else "warn"
+            return Check(name=title, grade=grade, found="not the catalogue's SHA-256", fix=fix)
+    return _fits(title, entry.size, needed=needed, seen="verified" if deep else "size is right")
+
+
+def _fits(title: str, size: int, *, needed: bool, seen: str = "present") -> Check:
+    """Return whether weights of `size` bytes fit into memory."""
+    available, total = machine.memory_bytes()
+    wanted = size + OVERHEAD
+    found = f"{seen}; takes about {wanted // MIB} MiB, {available // MIB} of {total // MIB} MiB are free"
+    if wanted <= available:
+        return Check(name=title, grade="ok", found=found)
+    grade: Grade = "fail" if needed and wanted > total else "warn"
+    return Check(name=title, grade=grade, found=found, fix="use a smaller model, or end other programs")
+
+
+def _endpoints(profile: Inspected | None) -> Iterator[Check]:
+    """Yield a check for each endpoint of the profile. Nothing off this machine is contacted."""
+    inference = Config.model_fields["inference"].default if profile is None else profile.config.inference
+    if inference.local is not None and inference.local.endpoint is not None:
+        yield _endpoint(inference.local.endpoint)
+    if inference.remote is not None:
+        found = f"{inference.remote.endpoint}: not tried, a doctor contacts nobody off this machine"
+        yield Check(name="remote endpoint", grade="ok", found=found)
+
+
+def _endpoint(endpoint: str) -> Check:
+    parts, name = _ENDPOINT.fullmatch(endpoint), "local endpoint"
+    if parts is None:
+        fix = "write scheme, host and port only, such as http://127.0.0.1:8080"
+        return Check(name=name, grade="fail", found="this is not an endpoint", fix=fix)
+    host, port = parts[2], int(parts[3] or _PORTS[parts[1]])
+    if not machine.is_loopback(host):
+        fix = "name a loopback address: what is not on loopback counts as remote"
+        return Check(name=name, grade="fail", found=f"{endpoint} is not on this machine", fix=fix)
+    if not machine.listens(host, port):
+        fix = "start the model server, or correct inference.local.endpoint"
+        return Check(name=name, grade="fail", found=f"nothing listens at {endpoint}", fix=fix)
+    return Check(name=name, grade="ok", found=f"{endpoint} accepts connections")
+
+
+# --- system --------------------------------------------------------------------------------------
+
+
+def _sandbox() -> Iterator[Check]:
+    """Yield what a sandbox can be built from. No tool of this release starts a program, so none is needed."""
+    state = machine.bubblewrap()
+    fix = "" if state == "works" else "install bubblewrap, and allow user namespaces"
+    yield Check(name="bubblewrap", grade="ok" if state == "works" else "warn", found=state, fix=fix)
+    abi = machine.landlock_abi()
+    if abi:
+        yield Check(name="landlock", grade="ok", found=f"ABI {abi}")
+    else:
+        fix = "a Linux kernel with Landlock enabled adds a second wall"
+        yield Check(name="landlock", grade="warn", found="not in this kernel", fix=fix)
+    if machine.has_seccomp():
+        yield Check(name="seccomp", grade="ok", found="filters are available")
+    else:
+        fix = "a Linux kernel with seccomp filters adds a second wall"
+        yield Check(name="seccomp", grade="warn", found="not in this kernel", fix=fix)
+
+
+def _openat2() -> Check:
+    if machine.has_openat2():
+        return Check(name="openat2", grade="ok", found="granted files are opened by one confined call")
+    found = "not here: granted files are opened step by step, following no link"
+    return Check(name="openat2", grade="ok", found=found)
+
+
+# --- the record ----------------------------------------------------------------------------------
+
+
+def _key(places: Places) -> Check:
+    """Return how the device key is kept."""
+    try:
+        state = places.key.lstat()
+    except FileNotFoundError:
+        return Check(name="device key", grade="ok", found=f"none yet: the first run makes {places.key}")
+    except OSError:
+        return Check(
+            name="device key", grade="fail", found=f"{places.key} cannot be reached", fix="own its folder"
+        )
+    mode = stat.S_IMODE(state.st_mode)
+    found = f"custody file, {places.key}, mode {mode:04o}"
+    if not stat.S_ISREG(state.st_mode) or mode & _OTHERS or state.st_uid != os.getuid():
+        fix = f"own it, and chmod 600 {places.key}"
+        return Check(name="device key", grade="fail", found=f"{found}: open to others", fix=fix)
+    return Check(name="device key", grade="ok", found=found)
+
+
+def _trace(places: Places) -> Check:
+    """Return the state of the record: whether it can be continued, and whether its last log was closed."""
+    folder = places.trace
+    if not folder.exists():
+        return Check(name="record", grade="ok", found=f"none yet: the first run makes {folder}")
+    if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
+        fix = f"own the folder, and chmod 700 {folder}"
+        return Check(name="record", grade="fail", found=f"{folder} cannot be written", fix=fix)
+    return _logs(folder)
+
+
+def _logs(folder: Path) -> Check:
+    try:
+        logs = read_book(folder)
+    except TraceError as error:
+        return Check(
+            name="record", grade="fail", found=str(error), fix="restore the file, or start a new book"
+        )
+    found = f"{folder}, {len(logs)} logs"
+    if logs and not logs[-1].closed:
+        fix = "nothing to do: the next run puts the interruption on record"
+        return Check(name="record", grade="warn", found=f"{found}, the last one not closed", fix=fix)
+    return Check(name="record", grade="ok", found=found)

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`akaion run`: one task, from a profile to a shown answer.
+
+Owns the command. The result is printed after the record was closed: an answer whose record could not be
+finished is not shown (I9).
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from runner.adapters.cli.answer import print_record, print_result, result_data
+from runner.adapters.cli.approver import TerminalApprover
+from runner.adapters.cli.exits import status_of
+from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
+from runner.adapters.cli.progress import Progress, progress_on
+from runner.adapters.cli.screen import errors, output, print_json
+from runner.assembly import Runtime, open_profile
+
+
+class BackendName(StrEnum):
+    """The two backends a profile can configure."""
+
+    LOCAL = "local"
+    REMOTE = "remote"
+
+
+BackendOption = Annotated[
+    BackendName | None,
+    typer.Option("--backend", help="Ask this backend of the profile instead of the preferred one."),
+]
+QuietOption = Annotated[
+    bool, typer.Option("--quiet", "-q", help="Show no progress, and only the answer with its evidence.")
+]
+
+
+def run(
+    task: Annotated[str, typer.Argument(help="What to find out or to do, in plain words.")],
+    *,
+    profile: ProfileOption = DEFAULT,
+    as_json: JsonOption = False,
+    backend: BackendOption = None,
+    quiet: QuietOption = False,
+) -> None:
+    """Do one task and print the answer with its evidence.
+
+    The loop runs inside the profile's perimeter: what the model may read and what may leave is decided and
+    recorded step by step. Texts of models and files are printed inert.
+    """
+    if not task.strip():
+        raise typer.BadParameter("the task is empty", param_hint="TASK")
+    progress = progress_on(errors(), quiet=quiet)
+    with opened(profile, backend, progress) as runtime, progress:
+        result = runtime.loop(on_event=progress.on_event).run(task)
+    trace = runtime.trace_path
+    if as_json:
+        print_json(result_data(result, trace))
+    else:
+        print_result(output(), result)
+        if not quiet:
+            print_record(output(), trace)
+    raise typer.Exit(status_of(result.stop))
+
+
+@contextmanager
+def opened(profile: str, backend: BackendName | None, progress: Progress) -> Iterator[Runtime]:
+    """Open a profile with a person at the terminal as its approver, and load an embedded model.
+
+    Raises `ConfigError`, `ModelError`, `TraceError`.
+    """
+    overrides: dict[str, Any] = {} if backend is None else {"inference": {"prefer": backend.value}}
+    approver = TerminalApprover(pause=progress.paused)
+    with open_profile(profile, approver=approver, **overrides) as runtime:
+        if runtime.config.inference.prefer == "local":
+            with progress:
+                runtime.load(progress.loading)
+        yield runtime

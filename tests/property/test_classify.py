@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6 and I7: classification is total over `str`, exact about places, deaf to decoys, and linear."""
+
+import re
+from time import perf_counter
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify import RULES, Rule, classify_text
+from runner.perimeter.classify.pattern import compile_pattern
+from runner.perimeter.classify.views import fold, join
+
+CODE = "VRDGPP58T13D969W"
+ANY = st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF))  # surrogates included
+PIECES = st.sampled_from(
+    [
+        "IT29",
+        "X050",
+        "340",
+        CODE,
+        CODE[:9],
+        "@example.org",
+        "tel. 010 ",
+        "password: ",
+        "%41",
+        "\\u00",
+        "&#",
+        "\ud800",
+    ]
+)
+HOSTILE = st.lists(ANY | PIECES, max_size=40).map("".join)
+
+
+@given(HOSTILE, st.none() | ANY)
+def test_any_text_is_classified_and_spans_lie_in_it(text: str, source: str | None) -> None:
+    found = classify_text(text, source=source)
+    assert all(0 <= span.start < span.end <= len(text) for span in found.spans)
+    assert found.data_class == max((span.data_class for span in found.spans), default=DataClass.C0)
+    assert found == classify_text(text, source=source)
+
+
+@given(HOSTILE, HOSTILE)
+def test_no_surroundings_hide_a_code(before: str, after: str) -> None:
+    """The code stands alone between line ends, whatever was written around it."""
+    text = f"{before}\n{CODE}\n{after}"
+    start = len(before) + 1
+    spans = classify_text(text).spans
+    assert any(span.start <= start and start + len(CODE) <= span.end for span in spans)
+    assert classify_text(text).data_class >= DataClass.C2
+
+
+@given(ANY)
+def test_folding_is_one_byte_for_each_code_point(text: str) -> None:
+    assert len(fold(text).data) == len(text)
+    assert fold(text).data.isascii()
+
+
+@given(ANY)
+def test_joining_keeps_places_in_order(text: str) -> None:
+    reading = join(text)
+    if reading is not None:
+        assert reading.origin is not None
+        assert len(reading.origin) == len(reading.data)
+        assert list(reading.origin) == sorted(reading.origin)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.trigger], ids=lambda rule: rule.name)
+def test_a_trigger_holds_wherever_its_pattern_does(rule: Rule) -> None:
+    """The prefilter may only be wider than the rule: else an identifier is never looked for."""
+    pattern, trigger = compile_pattern(rule.pattern), compile_pattern(rule.trigger)
+    ascii_only = st.characters(max_codepoint=0x7F)
+
+    @settings(max_examples=60)
+    @given(st.from_regex(re.compile(rule.pattern, re.ASCII), fullmatch=True, alphabet=ascii_only))
+    def holds(text: str) -> None:
+        data = text.encode()
+        assert trigger.search(data) or not pattern.search(data)
+
+    holds()
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "L",
+        "ABCDEF01A01RSSMRA80A01F205",
+        "IT60X0",
+        "it60 x054 il 12 ",
+        "4111 ",
+        "tel 02 1234 56 ",
+        "a@",
+        "%41",
+        "R\u200b",
+    ],
+)
+def test_time_grows_with_length_and_not_with_its_square(unit: str) -> None:
+    """Sixteen times the text may take forty times the time; a square law would take 256 times."""
+
+    def seconds(size: int) -> float:
+        text = unit * (size // len(unit))
+        best = float("inf")
+        for _ in range(3):
+            start = perf_counter()
+            classify_text(text)
+            best = min(best, perf_counter() - start)
+        return best
+
+    assert seconds(32_768) < 40 * seconds(2_048) + 0.05

@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I9 on disk: one writer, private files that only grow, whole or absent; keys and pins outside the book."""
+
+import os
+import stat
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from runner.capability.transport import logstore
+from runner.capability.transport.keys import FileSigner, export_pin
+from runner.capability.transport.logstore import FolderLogStore, read_boot_id
+from runner.capability.transport.salts import FileSaltStore
+from runner.kernel.errors import TraceError
+from runner.testing import FixedEntropy
+
+NAME = "000000-" + "a" * 32 + ".jsonl"
+COMMIT, SALT = "c" * 64, b"s" * 32
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> FolderLogStore:
+    return FolderLogStore(tmp_path / "book", tmp_path / "heads" / "pin")
+
+
+def mode(path: Path) -> int:
+    return path.stat().st_mode & 0o777
+
+
+def test_i4_a_log_starts_whole_and_only_grows(store: FolderLogStore, tmp_path: Path) -> None:
+    store.acquire()
+    log = store.create(NAME, b"head\n")
+    assert store.read(NAME) == b"head\n"
+    log.append(b"more\n")
+    log.sync()
+    log.close()
+    log.close()
+    assert store.read(NAME) == b"head\nmore\n"
+    with pytest.raises(FileExistsError):
+        store.create(NAME, b"other\n")
+    assert sorted(path.name for path in (tmp_path / "book").iterdir()) == [NAME, "writer.lock"]
+
+
+def test_i12_files_and_folders_are_the_owners_alone(store: FolderLogStore, tmp_path: Path) -> None:
+    store.acquire()
+    store.create(NAME, b"head\n").close()
+    store.write_pin(b"pin\n")
+    for path in (tmp_path / "book", tmp_path / "heads"):
+        assert mode(path) == 0o700
+    for path in (tmp_path / "book" / NAME, tmp_path / "book" / "writer.lock", tmp_path / "heads" / "pin"):
+        assert mode(path) == 0o600
+
+
+def test_i9_a_new_log_is_synced_before_it_has_its_name(
+    store: FolderLogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.acquire()
+    synced = list[tuple[bool, bool]]()
+
+    def watch(handle: int) -> None:
+        folder = stat.S_ISDIR(os.fstat(handle).st_mode)
+        synced.append((folder, (tmp_path / "book" / NAME).exists()))
+
+    monkeypatch.setattr(logstore, "sync_file", watch)
+    store.create(NAME, b"head\n").close()
+    assert synced == [(False, False), (True, True)]
+
+
+def test_i4_names_are_in_the_order_of_their_numbers(store: FolderLogStore) -> None:
+    store.acquire()
+    names = [f"{number:06d}-{'a' * 32}.jsonl" for number in (0, 9, 10, 999_999, 1_000_000)]
+    for name in reversed(names):
+        store.create(name, b"head\n").close()
+    assert store.names() == names
+
+
+def test_i4_the_lock_keeps_a_second_writer_out(store: FolderLogStore, tmp_path: Path) -> None:
+    store.acquire()
+    second = FolderLogStore(tmp_path / "book", tmp_path / "heads" / "pin")
+    with pytest.raises(TraceError, match="another process"):
+        second.acquire()
+    with pytest.raises(TraceError, match="lock"):
+        second.create(NAME, b"head\n")
+    store.release()
+    store.release()
+    second.acquire()
+
+
+def test_i4_the_lock_of_a_killed_process_is_free(store: FolderLogStore, tmp_path: Path) -> None:
+    code = (
+        "import fcntl, os, sys\n"
+        "handle = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)\n"
+        "fcntl.flock(handle, fcntl.LOCK_EX)\n"
+        "print('held', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    command = [sys.executable, "-c", code, str(tmp_path / "book" / "writer.lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"held\n"
+        with pytest.raises(TraceError, match="another process"):
+            store.acquire()
+        child.kill()
+    store.acquire()
+
+
+def test_i4_a_forked_child_cannot_take_the_lock_away(store: FolderLogStore, tmp_path: Path) -> None:
+    store.acquire()
+    handle = os.dup(store._lock)  # what a fork leaves in the child: the same open file
+    store.release()
+    second = FolderLogStore(tmp_path / "book", tmp_path / "heads" / "pin")
+    with pytest.raises(TraceError, match="another process"):
+        second.acquire()
+    os.close(handle)
+    second.acquire()
+
+
+def test_i4_a_link_is_not_read_as_a_log(store: FolderLogStore, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").write_bytes(b"x\n")
+    (tmp_path / "book" / NAME).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match=r"symbolic|Too many"):
+        store.read(NAME)
+
+
+def test_the_pin_is_replaced_whole(store: FolderLogStore, tmp_path: Path) -> None:
+    assert store.read_pin() is None
+    store.write_pin(b"a long first pin\n")
+    store.write_pin(b"second\n")
+    assert store.read_pin() == b"second\n"
+    assert [path.name for path in (tmp_path / "heads").iterdir()] == ["pin"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda book: FolderLogStore(book, book / "pin"),
+        lambda book: FileSaltStore(book / "deeper" / "salts", book=book),
+        lambda book: FileSigner(book.parent / "x" / ".." / "book" / "key", book=book, entropy=FixedEntropy()),
+        lambda book: export_pin("a+00000000+AA==", book / "studio.pin", book=book),
+    ],
+)
+def test_i4_nothing_that_protects_the_book_lies_in_it(tmp_path: Path, make: Callable[[Path], object]) -> None:
+    with pytest.raises(TraceError, match="inside the trace folder"):
+        make(tmp_path / "book")
+
+
+def test_the_boot_id_is_an_id_of_the_format() -> None:
+    boot = read_boot_id()
+    if sys.platform == "linux":
+        assert boot is not None
+    assert boot is None or (len(boot) == 32 and set(boot) <= set("0123456789abcdef"))
+
+
+# --- salts -------------------------------------------------------------------------------------------
+
+
+def test_i12_a_salt_is_on_the_disk_after_sync_and_not_before(tmp_path: Path) -> None:
+    path = tmp_path / "keys" / "salts"
+    salts = FileSaltStore(path, book=tmp_path / "book")
+    salts.keep(COMMIT, SALT)
+    assert salts.find(COMMIT) is None
+    salts.sync()
+    assert salts.find(COMMIT) == SALT
+    assert (salts.find("d" * 64), mode(path)) == (None, 0o600)
+    salts.close()
+    salts.close()
+
+
+def test_i9_salts_survive_a_torn_line(tmp_path: Path) -> None:
+    path = tmp_path / "salts"
+    first = FileSaltStore(path, book=tmp_path / "book")
+    first.keep(COMMIT, SALT)
+    first.sync()
+    first.close()
+    path.write_bytes(path.read_bytes() + b"dddd")
+    second = FileSaltStore(path, book=tmp_path / "book")
+    second.keep("e" * 64, b"t" * 32)
+    second.sync()
+    assert (second.find(COMMIT), second.find("e" * 64)) == (SALT, b"t" * 32)
+    second.close()
+
+
+# --- the device key ------------------------------------------------------------------------------------
+
+
+def signer(path: Path, seed: bytes = b"") -> FileSigner:
+    return FileSigner(path, book=path.parent.parent / "book", entropy=FixedEntropy(seed))
+
+
+def test_the_device_key_is_made_once_and_private(tmp_path: Path) -> None:
+    path = tmp_path / "keys" / "device"
+    first = signer(path)
+    again = signer(path, b"other entropy")
+    assert first.public_key == again.public_key
+    assert (mode(path), mode(path.parent), list(path.parent.iterdir())) == (0o600, 0o700, [path])
+    Ed25519PublicKey.from_public_bytes(first.public_key).verify(first.sign(b"text"), b"text")
+    assert first.custody == "file"
+    assert path.read_text().strip() not in repr(first)
+
+
+@pytest.mark.parametrize("bits", [0o640, 0o604, 0o660, 0o602])
+def test_a_device_key_that_others_can_reach_is_refused(tmp_path: Path, bits: int) -> None:
+    path = tmp_path / "keys" / "device"
+    signer(path)
+    path.chmod(bits)
+    with pytest.raises(TraceError, match="chmod 600"):
+        signer(path)
+
+
+@pytest.mark.parametrize("content", [b"", b"00" * 32, b"zz" * 32 + b"\n", b"00" * 32 + b"\n\n"])
+def test_a_file_that_holds_no_key_is_refused_and_not_replaced(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "keys" / "device"
+    signer(path)
+    path.write_bytes(content)
+    with pytest.raises(TraceError, match="holds no key"):
+        signer(path)
+    assert path.read_bytes() == content
+
+
+def test_a_link_is_not_taken_for_a_device_key(tmp_path: Path) -> None:
+    real = tmp_path / "keys" / "device"
+    signer(real)
+    link = tmp_path / "keys" / "link"
+    link.symlink_to(real)
+    with pytest.raises(TraceError, match="device key cannot be opened"):
+        signer(link)
+
+
+def test_a_folder_that_cannot_be_made_is_a_trace_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    for make in (
+        lambda: FolderLogStore(tmp_path / "file" / "book", tmp_path / "pin"),
+        lambda: FileSaltStore(tmp_path / "file" / "salts", book=tmp_path / "book"),
+    ):
+        with pytest.raises(TraceError, match="Fix"):
+            make()
+
+
+def test_the_auditors_pin_is_one_line(tmp_path: Path) -> None:
+    export_pin("studio/device+00000000+AA==", tmp_path / "studio.pin", book=tmp_path / "book")
+    assert (tmp_path / "studio.pin").read_bytes() == b"studio/device+00000000+AA==\n"

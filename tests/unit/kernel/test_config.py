@@ -1,0 +1,238 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Configuration (I6): every mistake at once, with its line and its fix; nothing opens the perimeter (I7).
+
+Profiles are read with `read_profile` and judged with `parse_config`, as assembly does it.
+"""
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.capability.profile import SHIPPED, read_profile
+from runner.kernel.config import Config, parse_config
+from runner.kernel.errors import ConfigError, Mistake
+from runner.kernel.labels import DataClass
+
+Judged: TypeAlias = Callable[..., Config]
+Mistakes: TypeAlias = Callable[..., list[Mistake]]
+
+REMOTE = """inference:
+  remote:
+    backend: openai
+    endpoint: https://models.example
+    model: large
+"""
+
+
+# --- what is shipped --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_i6_the_shipped_profiles_are_judged_without_a_mistake(name: str) -> None:
+    source = read_profile(name, {})
+    config = parse_config(source.data, file=source.file, locate=source.line)
+    assert config.profile == name
+    assert config.perimeter.fail_closed
+    assert config.policy.default == "deny"
+    assert config.trace.sign
+
+
+def test_the_detached_profile_lets_nothing_leave(judged: Judged) -> None:
+    config = judged("profile: detached\n")
+    assert config.perimeter.ceiling is None
+    assert config.inference.remote is None
+
+
+@pytest.mark.parametrize(("word", "ceiling"), [("none", None), ("C0", DataClass.C0), ("C1", DataClass.C1)])
+def test_the_ceiling_is_the_configured_class(judged: Judged, word: str, ceiling: DataClass | None) -> None:
+    config = judged(f"profile: attached\nperimeter:\n  max_egress_class: {word}\n")
+    assert config.perimeter.ceiling == ceiling
+
+
+def test_i1_i7_what_a_profile_leaves_out_is_denied() -> None:
+    bare = {"profile": "detached", "inference": {"local": {"runtime": "embedded", "model": "m"}}}
+    config = parse_config(bare, file="p", locate=lambda _: 0)
+    assert config.policy.grants == ()
+    assert config.perimeter.max_egress_class == "none"
+    assert config.perimeter.classifier_fault == "deny"
+    assert config.perimeter.locality_required.c3 == "L2"
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------
+
+EVERYTHING_WRONG = """\
+profile: attached
+perimeter:
+  max_egress_class: C2
+  fail_closed: false
+  classifier_falt: deny
+policy:
+  default: allow
+  grants:
+    - tool: Read File
+      access: everything
+    - paths: [~/Studio]
+inference:
+  timeout_s: 0
+  local:
+    context: many
+  remote:
+    backend: openai
+    credential: sk-0123456789
+budget:
+  steps: 2.5
+trace:
+  sign: false
+"""
+
+
+def test_every_mistake_is_reported_at_once_with_its_line_and_a_fix(mistakes: Mistakes) -> None:
+    found = mistakes(EVERYTHING_WRONG)
+    assert {(mistake.where, mistake.line) for mistake in found} == {
+        ("perimeter.max_egress_class", 3),
+        ("perimeter.fail_closed", 4),
+        ("perimeter.classifier_falt", 5),
+        ("policy.default", 7),
+        ("policy.grants.0.tool", 9),
+        ("policy.grants.0.access", 10),
+        ("policy.grants.1.tool", 11),  # the key is missing: the line of its grant
+        ("inference.timeout_s", 13),
+        ("inference.local.context", 15),
+        ("inference.remote.endpoint", 16),
+        ("inference.remote.model", 16),
+        ("inference.remote.credential", 18),
+        ("budget.steps", 20),
+        ("trace.sign", 22),
+    }
+    assert all(mistake.file == "mine.yaml" and mistake.problem and mistake.fix for mistake in found)
+
+
+@pytest.mark.parametrize(
+    ("text", "where", "fix"),
+    [
+        (
+            "perimeter:\n  max_egress_class: C3\n",
+            "perimeter.max_egress_class",
+            "use one of: 'none', 'C0' or 'C1'",
+        ),
+        ("budgte: {}\n", "budgte", "remove this key or correct its spelling"),
+        ("policy:\n  grants:\n    - access: read\n", "policy.grants.0.tool", "add this key"),
+        ("budget:\n  steps: eight\n", "budget.steps", "write a whole number here"),
+        ("inference:\n  local:\n    model: 7\n", "inference.local.model", "write text here"),
+        (
+            "policy:\n  grants:\n    - {tool: a, trusted: 'no'}\n",
+            "policy.grants.0.trusted",
+            "write true or false here",
+        ),
+    ],
+)
+def test_a_fix_says_what_to_write(mistakes: Mistakes, text: str, where: str, fix: str) -> None:
+    [mistake] = mistakes(f"profile: detached\n{text}")
+    assert (mistake.where, mistake.fix) == (where, fix)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "perimeter:\n  fail_closed: false\n",
+        "perimeter:\n  fail_closed: 'true'\n",
+        "perimeter:\n  max_egress_class: C2\n",
+        "perimeter:\n  classifier_fault: allow\n",
+        "perimeter:\n  classifier: none\n",
+        "perimeter:\n  locality_required:\n    C3: none\n",
+        "policy:\n  default: allow\n",
+        "trace:\n  sign: false\n",
+        "trace:\n  seal_every: 257\n",
+    ],
+)
+def test_i7_no_setting_opens_the_perimeter(mistakes: Mistakes, text: str) -> None:
+    [mistake] = mistakes(f"profile: attached\n{text}")
+    assert mistake.line > 1
+
+
+def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes) -> None:
+    [mistake] = mistakes(f"profile: detached\n{REMOTE}")
+    assert (mistake.where, mistake.line) == ("inference.remote", 3)
+    assert mistake.problem == "the detached profile has no remote backend"
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("profile: detached\nperimeter:\n  max_egress_class: C0\n", "perimeter.max_egress_class"),
+        (f"profile: attached\nperimeter:\n  max_egress_class: none\n{REMOTE}", "perimeter.max_egress_class"),
+        ("profile: attached\ninference:\n  prefer: remote\n", "inference.prefer"),
+        (f"profile: attached\n{REMOTE}  local: null\n", "inference.prefer"),
+        ("profile: detached\ninference:\n  local: null\n", "inference"),
+        ("profile: detached\npolicy:\n  grants:\n    - tool: a\n    - tool: a\n", "policy.grants.1.tool"),
+        ("profile: detached\ninference:\n  local:\n    endpoint: http://127.0.0.1:1\n", "inference.local"),
+        ("profile: detached\ninference:\n  local:\n    runtime: llamacpp\n", "inference.local"),
+    ],
+)
+def test_settings_that_contradict_each_other_are_refused(mistakes: Mistakes, text: str, where: str) -> None:
+    [mistake] = mistakes(text)
+    assert mistake.where == where
+    assert mistake.line > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("profile: detached\nbudget:\n  steps: 1\n  steps: 2\n", 4),
+        ("profile: detached\nprofile: attached\n", 2),
+        ("profile: detached\npolicy: {default: deny, default: deny}\n", 2),
+    ],
+)
+def test_a_key_that_stands_twice_is_refused(mistakes: Mistakes, text: str, line: int) -> None:
+    [mistake] = mistakes(text)
+    assert (mistake.line, mistake.problem) == (line, "a key stands twice")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "- a\n", "budget: {}\n", "profile: cloud\n", "profile: [detached]\n", "a: b: c\n", "just text\n"],
+)
+def test_what_is_no_profile_is_refused_with_one_mistake(mistakes: Mistakes, text: str) -> None:
+    assert len(mistakes(text)) == 1
+
+
+def test_i12_no_mistake_quotes_a_value(mistakes: Mistakes) -> None:
+    assert "sk-0123456789" not in "".join(str(each) for each in mistakes(EVERYTHING_WRONG))
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.text() | st.sampled_from(list(Config.model_fields)), inner)
+        ),
+        max_leaves=10,
+    )
+)
+def test_judging_is_total(data: object) -> None:
+    """Whatever the data is, the answer is a configuration or a `ConfigError`."""
+    assert verdict(data)
+
+
+def verdict(data: object) -> Config | tuple[Mistake, ...]:
+    try:
+        return parse_config(data, file="p", locate=lambda _: 0)
+    except ConfigError as error:
+        return error.mistakes
+
+
+def test_yaml_1_2_words_stay_words(mistakes: Mistakes) -> None:
+    """`no` and `on` are text in YAML 1.2: nothing becomes true or false by its spelling."""
+    [mistake] = mistakes("profile: detached\npolicy:\n  grants:\n    - {tool: a, trusted: on}\n")
+    assert mistake.where == "policy.grants.0.trusted"
+
+
+def test_a_configuration_cannot_be_changed() -> None:
+    source = read_profile("detached", {})
+    config = parse_config(source.data, file="p", locate=source.line)
+    with pytest.raises(ValueError, match="frozen"):
+        config.perimeter.max_egress_class = "C1"  # type: ignore[misc] # the attempt is the test

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Errors: one root, the tree drawn in the module is the tree there is, messages quote no content (I12)."""
+
+import ast
+import builtins
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+from runner.kernel import errors
+from runner.kernel.errors import (
+    ConfigError,
+    EgressDenied,
+    Mistake,
+    PerimeterError,
+    RunnerError,
+    ToolDenied,
+)
+from runner.kernel.labels import DataClass
+
+SRC = Path(errors.__file__).resolve().parents[1]
+
+
+def drawn_tree() -> dict[str, str]:
+    """The parent of each exception in the drawing of the module's docstring."""
+    parents: dict[str, str] = {}
+    path = ["RunnerError"]
+    for line in (errors.__doc__ or "").splitlines():
+        drawn = re.match(r"^ {4}((?:│   |    )*)[├└]── (\w+)", line)
+        if drawn:
+            level = len(drawn[1]) // 4 + 1
+            path[level:] = [drawn[2]]
+            parents[drawn[2]] = path[level - 1]
+    return parents
+
+
+def test_the_drawn_tree_is_the_tree() -> None:
+    found = {
+        name: kind.__bases__[0].__name__
+        for name, kind in vars(errors).items()
+        if inspect.isclass(kind) and issubclass(kind, RunnerError) and kind is not RunnerError
+    }
+    assert drawn_tree() == found
+    assert len(found) > 10
+
+
+def test_every_exception_of_the_runner_has_the_one_root() -> None:
+    """An `except RunnerError` of an embedding program sees all we raise on purpose.
+
+    Private exceptions end inside their module. The grammar room stands alone: codecs translate.
+    """
+    ours = {
+        f"{path.relative_to(SRC)}: {node.name}"
+        for path in SRC.rglob("*.py")
+        if path.parent.name != "grammar"
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+        for base in node.bases
+        if isinstance(base, ast.Name) and _is_builtin_exception(base.id) and not node.name.startswith("_")
+    }
+    assert ours == {"kernel/errors.py: RunnerError"}
+
+
+def _is_builtin_exception(name: str) -> bool:
+    kind = getattr(builtins, name, None)
+    return isinstance(kind, type) and issubclass(kind, BaseException)
+
+
+@pytest.mark.parametrize(
+    ("line", "where", "text"),
+    [
+        (3, "budget.steps", "p.yaml:3: budget.steps: too many. Fix: fewer"),
+        (0, "budget.steps", "p.yaml: budget.steps: too many. Fix: fewer"),
+        (1, "", "p.yaml:1: too many. Fix: fewer"),
+        (0, "", "p.yaml: too many. Fix: fewer"),
+    ],
+)
+def test_a_mistake_names_file_line_field_and_fix(line: int, where: str, text: str) -> None:
+    mistake = Mistake(file="p.yaml", line=line, where=where, problem="too many", fix="fewer")
+    assert str(mistake) == text
+
+
+def test_a_config_error_holds_every_mistake_one_a_line() -> None:
+    mistakes = [Mistake(file="p.yaml", line=n, where="a", problem="wrong", fix="right") for n in (1, 2)]
+    error = ConfigError(mistakes)
+    assert error.mistakes == tuple(mistakes)
+    assert str(error).splitlines() == [str(mistake) for mistake in mistakes]
+
+
+def test_a_denied_egress_names_backend_rule_and_class() -> None:
+    error = EgressDenied(backend="broker", reason="class-above-ceiling", data_class=DataClass.C3)
+    assert str(error) == "egress to backend 'broker' denied: class-above-ceiling (class C3)"
+    assert (error.backend, error.reason, error.data_class) == ("broker", "class-above-ceiling", DataClass.C3)
+    assert isinstance(error, PerimeterError)
+
+
+def test_a_denied_tool_names_rule_and_hint() -> None:
+    error = ToolDenied(rule="no-grant", hint="read_file may read under Studio")
+    assert str(error) == "tool call denied by no-grant: read_file may read under Studio"
+    assert (error.rule, error.hint) == ("no-grant", "read_file may read under Studio")
