@@ -431,7 +431,7 @@ def first_instance(schema: JsonObject) -> Json:
         case "array":
             return [first_instance(named["items"])] * max(1, named.get("minItems", 1))
         case "string":
-            return "x" * max(1, named.get("minLength", 1))
+            return "x" * int(max(1, named.get("minLength", 1)))
         case "integer" | "number":
             return cast("Json", named.get("minimum", 0))
         case "boolean":

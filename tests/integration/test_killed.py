@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""I9: a run killed at any write or sync leaves a book that is never FAIL, and the next run accounts for it."""
+"""I9: a run killed at any write or sync leaves a book that is never FAIL; the next run accounts for it."""
 
 import json
 import os
@@ -90,4 +90,4 @@ def test_i9_a_run_killed_at_any_moment_is_incomplete_or_passes_and_is_recovered(
             assert run(0, server.url, practice, home).returncode == 0
             after = verdict(home, pin)
             assert after["verdict"] == "PASS", (moment, after)
-    print(f"killed at {killed} of {moments} moments: 0 FAIL")
+    sys.stdout.write(f"killed at {killed} of {moments} moments: 0 FAIL\n")

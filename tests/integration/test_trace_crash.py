@@ -33,7 +33,7 @@ from runner.perimeter.trace.note import vkey
 
 VERIFIER = Path(__file__).resolve().parents[2] / "verify" / "akaion_verify.py"
 EFFECTS = 2
-OPERATIONS = 30
+OPERATIONS = 33
 """Writes and syncs of one run of the child: making, two barriers, the end."""
 
 
@@ -139,6 +139,7 @@ def test_i9_a_whole_run_makes_the_operations_that_are_killed_below(tmp_path: Pat
     assert verdict(tmp_path) == "PASS"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the operations of Linux")
 @pytest.mark.parametrize("fatal", range(OPERATIONS))
 def test_i9_a_writer_killed_at_any_operation_leaves_a_book_that_verifies(tmp_path: Path, fatal: int) -> None:

@@ -36,7 +36,7 @@ class ProfileSource:
     tree: Any = field(repr=False, default=None)
 
     def line(self, where: tuple[str | int, ...]) -> int:
-        """Return the line of the field at `where`, or of its nearest parent there; 0 if neither is in the file."""
+        """Return the line of the field at `where`, or of its nearest parent in the file, else 0."""
         node, line = self.tree, 0
         for part in where:
             if isinstance(node, CommentedMap) and part in node:

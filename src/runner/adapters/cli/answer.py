@@ -12,6 +12,7 @@ from typing import Any, Final, assert_never
 
 from rich.console import Console
 
+from runner.adapters.cli.profiles import DEFAULT
 from runner.adapters.cli.screen import print_block, print_facts, print_line
 from runner.agent.steps import FailedStep, RunResult, Step, StopReason, ToolStep
 from runner.kernel.labels import DataClass
@@ -52,14 +53,15 @@ def print_result(console: Console, result: RunResult) -> None:
     print_facts(console, [("Class", _CLASSES[result.data_class]), ("Stopped", _summary(result))])
 
 
-def print_record(console: Console, trace: Path) -> None:
+def print_record(console: Console, trace: Path, profile: str) -> None:
     """Print where the record of a finished run is, and how somebody else checks it."""
+    option = "" if profile == DEFAULT else f" --profile {quote(profile)}"
     print_facts(
         console,
         [
             ("Record", str(trace)),
             ("Verify", f"akaion-verify {quote(str(trace))} --pin {PIN}"),
-            ("Pin", f"akaion keys pin {PIN}  (once; keep it away from the record)"),
+            ("Pin", f"akaion keys pin {PIN}{option}  (once; keep it away from the record)"),
         ],
     )
 

@@ -45,7 +45,7 @@ class TerminalApprover:
             return False
         with self._pause():
             print_line(console, "The next step needs your approval:", "bold yellow")
-            print_block(console, request.rendering)
+            print_block(console, request.rendering.rstrip("\n"))
             _forget_typed(answers)
             console.print(f"Type {YES} to allow this one call, anything else to refuse: ", end="")
             typed: str = await anyio.to_thread.run_sync(answers.readline, abandon_on_cancel=True)

@@ -38,7 +38,7 @@ def chat(
                 result = loop.run(task)
             print_result(output(), result)
     if not quiet:
-        print_record(output(), runtime.trace_path)
+        print_record(output(), runtime.trace_path, profile)
 
 
 def _tasks(console: Console) -> Iterator[str]:

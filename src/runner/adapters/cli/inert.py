@@ -61,21 +61,23 @@ def folded(text: str, width: int | None) -> Iterator[str]:
 
 
 def _fold(line: str, width: int) -> Iterator[str]:
-    while cell_len(line) > width:
-        cut = _fitting(line, width)
-        space = line.rfind(" ", 1, cut + 1)
-        cut = space if space > 0 else cut
-        yield line[:cut]
-        line = line[cut:].removeprefix(" ")
-    yield line
+    """Yield the pieces of one line, in time linear in its length."""
+    start = 0
+    while True:
+        piece = _fitting(line[start : start + width], width)
+        if start + len(piece) == len(line):
+            yield piece
+            return
+        space = piece.rfind(" ")
+        yield piece if space <= 0 else piece[:space]
+        start += len(piece) if space <= 0 else space + 1
 
 
-def _fitting(line: str, width: int) -> int:
-    """Return how many characters of `line`, at least one, fit into `width` cells."""
-    cut = min(len(line), width)
-    while cut > 1 and cell_len(line[:cut]) > width:
-        cut -= 1
-    return cut
+def _fitting(piece: str, width: int) -> str:
+    """Return the longest start of `piece`, one character at least if it has any, that fits `width` cells."""
+    while len(piece) > 1 and cell_len(piece) > width:
+        piece = piece[:-1]
+    return piece
 
 
 def tail(text: str, width: int) -> str:

@@ -69,7 +69,7 @@ class PlainProgress:
             case "call":
                 self._write(f"calling {event.text.partition(' ')[0]}")
             case "result":
-                self._write(f"it ended with: {event.text}")
+                self._write(f"tool: {event.text}")
             case "text":
                 pass
             case _:

@@ -61,7 +61,7 @@ def run(
     else:
         print_result(output(), result)
         if not quiet:
-            print_record(output(), trace)
+            print_record(output(), trace, profile)
     raise typer.Exit(status_of(result.stop))
 
 

@@ -18,6 +18,7 @@ from runner.adapters.cli.inert import folded, inert_line, to_json
 from runner.kernel.errors import ConfigError, RunnerError
 
 INDENT: Final = "  "
+_NAME_ROOM: Final = 7
 PROGRAM: Final = "akaion"
 
 
@@ -49,9 +50,9 @@ def print_block(console: Console, text: str, *, depth: int = 1, style: str = "")
 
 
 def print_facts(console: Console, facts: Iterable[tuple[str, str]]) -> None:
-    """Print aligned pairs of our word and an inert value; a value goes on below itself when it is long."""
+    """Print aligned pairs of our word and an inert value, at least one; a long value goes on below itself."""
     pairs = list(facts)
-    room = max((len(name) for name, _ in pairs), default=0)
+    room = max(_NAME_ROOM, *(len(name) for name, _ in pairs))
     width = console.width - room - 3 if console.is_terminal else None
     for name, value in pairs:
         for number, line in enumerate(folded(inert_line(value), width)):
@@ -70,7 +71,10 @@ def print_table(console: Console, columns: Sequence[str], rows: Iterable[Sequenc
         console.print(table, soft_wrap=False)
         return
     wide = Console(file=console.file, width=_MACHINE_WIDTH, markup=False, emoji=False, highlight=False)
-    wide.print(table)
+    with wide.capture() as captured:
+        wide.print(table)
+    for line in captured.get().splitlines():
+        console.print(Text(line.rstrip()))
 
 
 _MACHINE_WIDTH: Final = 4096

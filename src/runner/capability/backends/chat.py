@@ -77,8 +77,11 @@ def _encode(name: str, body: JsonObject) -> bytes:
 
 
 def reply_budget(name: str, request: InferenceRequest, context: int) -> JsonObject:
-    """Return the `max_tokens` member; raise `BackendError` when `context` tokens cannot hold it."""
-    if request.max_tokens >= context:
+    """Return the `max_tokens` member; raise `BackendError` when `context` tokens cannot hold it.
+
+    A `context` of 0 is unknown and not checked.
+    """
+    if context and request.max_tokens >= context:
         raise BackendError(
             f"backend {name!r}: a reply of {request.max_tokens} tokens leaves no room for a prompt in a "
             f"context of {context}; ask for less, or raise the context in the profile"

@@ -15,7 +15,10 @@ from runner.kernel.ports import Decoder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedBackend:
-    """The embedded engine with `model` loaded and a context of `context` tokens. Implements `Backend`."""
+    """The embedded engine with `model` loaded and a context of `context` tokens (0: not known).
+
+    Implements `Backend`.
+    """
 
     name: str
     model: str

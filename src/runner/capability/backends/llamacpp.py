@@ -16,7 +16,10 @@ from runner.kernel.ports import Decoder
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LlamaCppBackend:
-    """A llama-server at `address` with `model` and a context of `context` tokens. Implements `Backend`."""
+    """A llama-server at `address`, asked for `model`. Implements `Backend`.
+
+    `context` is its context in tokens, 0 when that is not known.
+    """
 
     name: str
     model: str

@@ -11,21 +11,48 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import deque
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from .model import TooLargeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable
+    from collections.abc import Callable, Iterable
 
 DEAD = -1
 TOP = 0x10FFFF
 STATE_LIMIT = 3000
 _MINIMISE_LIMIT = 160
 
-type Ranges = tuple[tuple[int, int], ...]
+S = TypeVar("S", bound=Hashable)
+
+Ranges: TypeAlias = tuple[tuple[int, int], ...]
 """Closed ranges of code points, ascending and disjoint."""
+
+
+def union(ranges: list[tuple[int, int]]) -> Ranges:
+    """Return ``ranges`` ascending, merged and disjoint."""
+    merged: list[tuple[int, int]] = []
+    for low, high in sorted(ranges):
+        if merged and low <= merged[-1][1] + 1:
+            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
+        else:
+            merged.append((low, high))
+    return tuple(merged)
+
+
+def inverse(ranges: Ranges) -> Ranges:
+    """Return every code point outside ``ranges``."""
+    result = []
+    low = 0
+    for first, last in ranges:
+        if first > low:
+            result.append((low, first - 1))
+        low = last + 1
+    if low <= TOP:
+        result.append((low, TOP))
+    return tuple(result)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +106,7 @@ def boundaries(ranges: Iterable[tuple[int, int]]) -> tuple[int, ...]:
     return tuple(sorted(cuts))
 
 
-def explore[S: Hashable](
+def explore(
     *,
     starts: tuple[int, ...],
     first: S,
@@ -196,7 +223,12 @@ def lengths(lo: int, hi: int | None) -> Dfa:
 
     keyword = "minLength" if hi is None else "maxLength"
     return explore(
-        starts=(0,), first=0, step=step, accepting=lambda state: state >= lo, limit=STATE_LIMIT, keyword=keyword
+        starts=(0,),
+        first=0,
+        step=step,
+        accepting=lambda state: state >= lo,
+        limit=STATE_LIMIT,
+        keyword=keyword,
     )
 
 
@@ -214,15 +246,32 @@ def among(words: Iterable[str], *, keyword: str = "enum") -> Dfa:
                 trie.append({})
             node = trie[node][ord(char)]
         ends.add(node)
-    starts = boundaries((code, code) for node in trie for code in node)
+    starts = boundaries((code, code) for branches in trie for code in branches)
     index = {start: position for position, start in enumerate(starts)}
     moves = []
-    for node in trie:
+    for branches in trie:
         row = [DEAD] * len(starts)
-        for code, target in node.items():
-            row[index[code]] = target
+        for code, after in branches.items():
+            row[index[code]] = after
         moves.append(tuple(row))
     return minimise(Dfa(starts=starts, moves=tuple(moves), accepts=frozenset(ends)))
+
+
+def few(dfa: Dfa, limit: int) -> tuple[str, ...]:
+    """Return the strings of a trimmed set when there are at most ``limit``, and none otherwise."""
+    found: list[str] = []
+    work = [("", 0)]
+    while work:
+        text, state = work.pop()
+        if len(text) > limit or len(work) + len(found) > limit:
+            return ()
+        if state in dfa.accepts:
+            found.append(text)
+        for target, ranges in dfa.edges(state):
+            if sum(high - low + 1 for low, high in ranges) > limit:
+                return ()
+            work.extend((text + chr(code), target) for low, high in ranges for code in range(low, high + 1))
+    return tuple(sorted(found))
 
 
 EVERYTHING = Dfa(starts=(0,), moves=((0,),), accepts=frozenset({0}))

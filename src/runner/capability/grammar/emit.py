@@ -30,10 +30,9 @@ from .model import (
     TruthShape,
 )
 from .numeric import decimal_text, sides
-from .regex import inverse, union
-from .rules import EMPTY, DfaWriter, Rules, either_of, machine
-from .shapes import string_set
-from .terminals import CHAR, json_chars, literal, writable
+from .rules import EMPTY, DfaWriter, Rules, either_of, machine, repeated
+from .strings import StringWriter
+from .terminals import literal
 
 if TYPE_CHECKING:
     from .form import Form
@@ -41,6 +40,9 @@ if TYPE_CHECKING:
 _INTEGER = '"-"? ("0" | [1-9] [0-9]{0,19})'
 _NUMBER = 'integer ("." [0-9]{1,24})? ([eE] [-+]? [0-9]{1,2})?'
 _FLAT = 8
+_BLOCK = 1000
+_QUOTE, _MINUS = literal('"'), literal("-")
+_OPEN, _CLOSE, _BEGIN, _END = (literal(char) for char in "[]{}")
 
 
 class Emitter:
@@ -53,7 +55,7 @@ class Emitter:
         self._ledger = ledger
         self._rules = Rules()
         self._names: dict[Goal, str] = {}
-        self._strings: dict[StringShape, str] = {}
+        self._strings = StringWriter(self._rules, ledger)
         self._queue: deque[Goal] = deque()
 
     def grammar(self) -> str:
@@ -88,7 +90,7 @@ class Emitter:
             case NumberShape(multiples=multiples, values=None) if not multiples and shape.bounds == Bounds():
                 return self._any_number(shape)
             case StringShape():
-                return self._string(shape)
+                return self._strings.term(shape)
         return None
 
     def _shape(self, shape: Shape) -> str:
@@ -128,85 +130,8 @@ class Emitter:
         if above:
             found.append(DfaWriter(self._rules, above, quoted=False).write())
         if below:
-            found.append(f"{literal('-')} {DfaWriter(self._rules, below, quoted=False).write()}")
+            found.append(f"{_MINUS} {DfaWriter(self._rules, below, quoted=False).write()}")
         return either_of(found)
-
-    # --- strings --------------------------------------------------------------------------------------------
-
-    def _string(self, shape: StringShape) -> str:
-        if shape not in self._strings:
-            self._strings[shape] = self._new_string(shape)
-        return self._strings[shape]
-
-    def _new_string(self, shape: StringShape) -> str:
-        quote = literal('"')
-        if shape.words is not None:
-            return self._words(shape.words)
-        self._rules.once("char", CHAR)
-        if shape == StringShape():
-            return self._rules.once("string", f"{quote} char* {quote}")
-        if not shape.texts and not shape.barred:
-            many = f"{{{shape.lo},{'' if shape.hi is None else shape.hi}}}" if shape.hi != shape.lo else f"{{{shape.lo}}}"
-            return self._rules.add("string", f"{quote} char{many} {quote}" if shape.hi != 0 else literal('""'))
-        if not shape.texts and not shape.lo and shape.hi is None:
-            return self._rules.add("string", f"{quote} {self._barred(shape.barred)}")
-        return self._rules.add("string", f"{quote} {DfaWriter(self._rules, string_set(shape), quoted=True).write()}")
-
-    def _words(self, words: frozenset[str]) -> str:
-        """Return the listed strings: flat when few, else a trie whose branches are rules."""
-        texts = sorted(json.dumps(word, ensure_ascii=False) for word in words if writable(word))
-        self._ledger.spend(len(texts), "enum")
-        if len(texts) <= _FLAT:
-            return self._rules.add("string", either_of([literal(text) for text in texts]))
-        first = self._rules.reserve("string")
-        work = [(first, 0, len(texts), 0)]
-        while work:
-            name, low, high, depth = work.pop()
-            found: list[str] = []
-            while low < high:
-                end = low + 1
-                while end < high and texts[end][depth] == texts[low][depth]:
-                    end += 1
-                if end == low + 1:
-                    found.append(literal(texts[low][depth:]))
-                else:
-                    shared = _shared(texts[low], texts[end - 1], depth)
-                    branch = self._rules.reserve("t")
-                    found.append(f"{literal(texts[low][depth:shared])} {branch}")
-                    work.append((branch, low, end, shared))
-                low = end
-            self._rules.define(name, either_of(found))
-        return first
-
-    def _barred(self, words: frozenset[str]) -> str:
-        """Return "any string but these": a trie that any other character leaves for good."""
-        trie: list[dict[str, int]] = [{}]
-        ends: set[int] = set()
-        for word in sorted(words):
-            node = 0
-            for char in word:
-                if char not in trie[node]:
-                    trie[node][char] = len(trie)
-                    trie.append({})
-                node = trie[node][char]
-            ends.add(node)
-        self._ledger.spend(len(trie), "size")
-        tail = self._rules.once("tail", f"char* {literal('"')}")
-        names = [self._rules.reserve("k") if branches else "" for branches in trie]
-        leaf = self._rules.once("more", f"char {tail}")
-        for node, branches in enumerate(trie):
-            if not branches:
-                continue
-            others = inverse(union([(ord(char), ord(char)) for char in branches]))
-            found = [f"{text} {tail}" for text in json_chars(others)]
-            for char, target in branches.items():
-                spelled = json_chars(((ord(char), ord(char)),))
-                if spelled and writable(char):
-                    found.append(f"{spelled[0]} {names[target] or leaf}")
-            if node not in ends:
-                found.append(literal('"'))
-            self._rules.define(names[node], either_of(found))
-        return names[0] or tail
 
     # --- arrays ---------------------------------------------------------------------------------------------
 
@@ -221,7 +146,7 @@ class Emitter:
         if not shape.prefix:
             return self._uniform_array(shape)
         inside = f"{self._value(shape.prefix[0])} {rest}".rstrip()
-        return f"{literal('[')} {f'({inside})?' if shape.lo == 0 else inside} {literal(']')}"
+        return f"{_OPEN} {f'({inside})?' if shape.lo == 0 else inside} {_CLOSE}"
 
     def _rest_of_array(self, shape: ArrayShape) -> str:
         """Return the items after the prefix, each with its separator."""
@@ -229,7 +154,11 @@ class Emitter:
         if shape.hi is not None and shape.hi <= size:
             return ""
         item = self._rules.add("a", f"{self._separator()} {self._value(shape.rest)}") if size else ""
-        return _repeat(item, max(shape.lo - size, 0), None if shape.hi is None else shape.hi - size) if item else ""
+        return (
+            repeated(item, max(shape.lo - size, 0), None if shape.hi is None else shape.hi - size)
+            if item
+            else ""
+        )
 
     def _uniform_array(self, shape: ArrayShape) -> str:
         value = self._value(shape.rest)
@@ -237,9 +166,9 @@ class Emitter:
             inside = value
         else:
             item = self._rules.add("a", f"{self._separator()} {value}")
-            more = _repeat(item, max(shape.lo - 1, 0), None if shape.hi is None else shape.hi - 1)
+            more = repeated(item, max(shape.lo - 1, 0), None if shape.hi is None else shape.hi - 1)
             inside = f"{value} {more}"
-        return f"{literal('[')} {f'({inside})?' if shape.lo == 0 else inside} {literal(']')}"
+        return f"{_OPEN} {f'({inside})?' if shape.lo == 0 else inside} {_CLOSE}"
 
     def _counted_array(self, shape: ArrayShape) -> str:
         last = max(horizon(shape), shape.lo, 1) if shape.hi is None else shape.hi
@@ -253,7 +182,11 @@ class Emitter:
             for option in options(shape, index):
                 after = advance(shape, counts, option)
                 if after is not None and option.goal in self._form.shapes:
-                    text = f"{self._separator()} {self._value(option.goal)}" if index else self._value(option.goal)
+                    text = (
+                        f"{self._separator()} {self._value(option.goal)}"
+                        if index
+                        else self._value(option.goal)
+                    )
                     found.append((text, (min(index + 1, last), after)))
             return found
 
@@ -263,7 +196,7 @@ class Emitter:
         name = machine(self._rules, "a", (0, (0,) * len(shape.contains)), accepting, moves)
         if name is None:
             raise TooLargeError("contains")
-        return f"{literal('[')} {name} {literal(']')}"
+        return f"{_OPEN} {name} {_CLOSE}"
 
     # --- objects --------------------------------------------------------------------------------------------
 
@@ -278,7 +211,11 @@ class Emitter:
         for index in range(len(pieces) - 1, first, -1):
             step = f"{separator} {pieces[index]}"
             tail = f"{step if shape.members[index].required else f'({step})?'} {tail}".rstrip()
-        starts = [f"{pieces[first]} {tail}".rstrip()] if first < len(pieces) else [self._others(shape, after=False)]
+        starts = (
+            [f"{pieces[first]} {tail}".rstrip()]
+            if first < len(pieces)
+            else [self._others(shape, after=False)]
+        )
         if first and first < len(pieces):
             tail = self._rules.add("o", f"{separator} {pieces[first]} {tail}".rstrip())
         for index in range(first - 1, -1, -1):
@@ -288,18 +225,19 @@ class Emitter:
         inside = either_of([start or EMPTY for start in reversed(starts)])
         if inside == EMPTY:
             return literal("{}")
-        return f"{literal('{')} {inside if len(starts) == 1 and '|' not in inside else f'({inside})'} {literal('}')}"
+        return f"{_BEGIN} {inside if len(starts) == 1 and '|' not in inside else f'({inside})'} {_END}"
 
     def _member(self, member: Member, *, shared: bool = False) -> str:
         """Return a member without separator; as a rule of its own where it is used twice."""
-        text = f"{literal(json.dumps(member.name, ensure_ascii=False) + ':')} {self._space()} {self._value(member.goal)}"
+        name = literal(json.dumps(member.name, ensure_ascii=False) + ":")
+        text = f"{name} {self._space()} {self._value(member.goal)}"
         return self._rules.add("m", text) if shared else text
 
     def _extra(self, shape: ObjectShape, *, needed: bool) -> str:
         """Return a rule for a member of another name, or nothing when there is none."""
         colon = f'":" {self._space()}'
         found = [
-            f"{self._string(extra.names)} {colon} {self._value(extra.goal)}"
+            f"{self._strings.term(extra.names)} {colon} {self._value(extra.goal)}"
             for extra in shape.extras
             if extra.needed is needed
         ]
@@ -324,7 +262,9 @@ class Emitter:
         extra, needed = self._extra(shape, needed=False), self._extra(shape, needed=True)
         pieces = [self._member(member, shared=True) for member in shape.members]
 
-        def step(state: tuple[int, int, bool], text: str, *, index: int, done: bool) -> tuple[str, tuple[int, int, bool]]:
+        def step(
+            state: tuple[int, int, bool], text: str, *, index: int, done: bool
+        ) -> tuple[str, tuple[int, int, bool]]:
             count = state[1] + 1
             after = (index, min(count, cap) if shape.hi is None else count, done)
             return (f"{self._separator()} {text}" if state[1] else text, after)
@@ -351,20 +291,4 @@ class Emitter:
         )
         if name is None:
             raise TooLargeError("minProperties")
-        return f"{literal('{')} {name} {literal('}')}"
-
-
-def _repeat(item: str, lo: int, hi: int | None) -> str:
-    if hi is None:
-        return f"{item}*" if lo == 0 else f"{item}{{{lo},}}"
-    return f"{item}{{{lo}}}" if lo == hi else f"{item}{{{lo},{hi}}}"
-
-
-def _shared(one: str, other: str, start: int) -> int:
-    """Return where two texts that agree up to ``start`` first differ."""
-    end = start
-    while end < min(len(one), len(other)) and one[end] == other[end]:
-        end += 1
-    return end
-
-
+        return f"{_BEGIN} {name} {_END}"

@@ -161,7 +161,9 @@ def _counted(shape: ArrayShape, good: set[Goal]) -> bool:
         if shape.hi is not None and index >= shape.hi:
             return False
         usable = [option for option in options(shape, index) if option.goal in good]
-        states = {after for counts in states for option in usable if (after := advance(shape, counts, option))}
+        states = {
+            after for counts in states for option in usable if (after := advance(shape, counts, option))
+        }
     return False
 
 

@@ -113,9 +113,9 @@ def negate(formula: Formula) -> Formula:  # noqa: C901, PLR0911, PLR0912 - one l
         case Has(name=name):
             return both(a("object"), absent(name))
         case HasOther(names=names, patterns=patterns):
-            allowed = tuple((name, TRUE) for name in sorted(names))
+            known = tuple((name, TRUE) for name in sorted(names))
             return both(
-                a("object"), Members(names=allowed, patterns=tuple((p, TRUE) for p in patterns), extra=FALSE)
+                a("object"), Members(names=known, patterns=tuple((p, TRUE) for p in patterns), extra=FALSE)
             )
         case Unique():
             return both(a("array"), Unknown(keyword="uniqueItems"))
@@ -128,7 +128,7 @@ def negate(formula: Formula) -> Formula:  # noqa: C901, PLR0911, PLR0912 - one l
     assert_never(formula)
 
 
-def _size[T: (Length, ArraySize, ObjectSize)](atom: type[T], lo: int, hi: int | None) -> Or:
+def _size(atom: type[Length | ArraySize | ObjectSize], lo: int, hi: int | None) -> Or:
     below = (atom(lo=0, hi=lo - 1),) if lo > 0 else ()
     above = (atom(lo=hi + 1),) if hi is not None else ()
     return Or(parts=(*below, *above))

@@ -10,7 +10,7 @@ Invariant: whatever is dropped is named in ``Ledger.notes``; whatever is too lar
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -25,7 +25,10 @@ FALSE = ~TRUE
 REPEAT_LIMIT = 2000
 """Engines refuse, or silently unbound, a repetition that reaches this count (llama.cpp)."""
 
-type Goal = frozenset[int]
+LENGTH_LIMIT = 1_000_000
+"""The longest string whose length the grammar still counts, in blocks."""
+
+Goal: TypeAlias = frozenset[int]
 """A conjunction of literals: the unit that becomes a rule."""
 
 
@@ -243,7 +246,7 @@ class Unknown:
     keyword: str
 
 
-type Atom = (
+Atom: TypeAlias = (
     Kind
     | Truth
     | Integral
@@ -264,7 +267,7 @@ type Atom = (
     | Naming
     | Unknown
 )
-type Formula = And | Or | One | Lit | Atom
+Formula: TypeAlias = And | Or | One | Lit | Atom
 
 
 # --- shapes: one JSON type each, every constraint merged ----------------------------------------------------
@@ -287,7 +290,7 @@ class NumberShape:
     """An interval of numbers; ``integral`` is ``None`` where both kinds are in."""
 
     integral: bool | None = None
-    bounds: Bounds = Bounds()  # noqa: RUF009 - frozen and without content
+    bounds: Bounds = Bounds()
     multiples: frozenset[Fraction] = frozenset()
     values: frozenset[Fraction] | None = None
     barred: frozenset[Fraction] = frozenset()
@@ -356,5 +359,5 @@ class ObjectShape:
     hi: int | None = None
 
 
-type Draft = NullShape | TruthShape | NumberShape | StringShape | ArrayShape | ObjectDraft
-type Shape = NullShape | TruthShape | NumberShape | StringShape | ArrayShape | ObjectShape
+Draft: TypeAlias = NullShape | TruthShape | NumberShape | StringShape | ArrayShape | ObjectDraft
+Shape: TypeAlias = NullShape | TruthShape | NumberShape | StringShape | ArrayShape | ObjectShape

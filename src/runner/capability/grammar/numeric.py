@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from .automaton import Dfa, boundaries, explore
 from .model import Bounds, NumberShape, TooLargeError
@@ -104,12 +104,12 @@ class _Modulus:
     def advance(self, state: tuple[int, int], char: str) -> tuple[int, int] | None:
         remainder, read = state
         if char == ".":
-            return (remainder, 0)
+            return (remainder, 0) if self.places else None
         if read < 0:
             return ((remainder * 10 + int(char)) % self.step, -1)
         if read < self.places:
             return ((remainder * 10 + int(char)) % self.step, read + 1)
-        return state if char == "0" else None
+        return None  # a longer fraction could only be zeros
 
     def divides(self, state: tuple[int, int]) -> bool:
         return bool(state[0] * 10 ** (self.places - max(state[1], 0)) % self.step == 0)
@@ -126,7 +126,9 @@ def _modulus(multiples: Iterable[Fraction]) -> _Modulus | None:
     return _Modulus(step=step, places=places)
 
 
-type _State = tuple[str, tuple[str, int, int] | None, tuple[str, int, int] | None, tuple[int, int] | None]
+_State: TypeAlias = tuple[
+    str, tuple[str, int, int] | None, tuple[str, int, int] | None, tuple[int, int] | None
+]
 
 
 def magnitudes(shape: NumberShape, bounds: Bounds) -> Dfa:
@@ -213,7 +215,9 @@ def positive(bounds: Bounds) -> Bounds | None:
 
 def sides(shape: NumberShape) -> tuple[Dfa | None, Dfa | None]:
     """Return the magnitudes of the negative and of the other numbers of ``shape``, ``None`` when empty."""
-    found = [magnitudes(shape, side) if side else None for side in (negative(shape.bounds), positive(shape.bounds))]
+    found = [
+        magnitudes(shape, side) if side else None for side in (negative(shape.bounds), positive(shape.bounds))
+    ]
     below, above = (side if side and not side.is_empty() else None for side in found)
     return below, above
 

@@ -28,8 +28,9 @@ from .model import (
     Text,
     TooLargeError,
 )
-from .regex import UnsupportedPatternError, language
-from .shapes import both_strings, goal, in_strings, settle_string
+from .pattern import UnsupportedPatternError
+from .regex import language
+from .shapes import both_strings, few_words, goal, in_strings, settle_string
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -55,6 +56,12 @@ class ObjectSettler:
         if members is None:
             return []
         extras = self._extras(draft, frozenset(member.name for member in members))
+        members += [
+            Member(name=name, goal=extra.goal, required=False)
+            for extra in extras
+            for name in few_words(extra.names)
+        ]
+        extras = [extra for extra in extras if not few_words(extra.names)]
         present = [member for member in members if member.goal != _NEVER]
         shapes = [ObjectShape(members=tuple(present), extras=tuple(extras), lo=draft.lo, hi=draft.hi)]
         for other in draft.others:
@@ -85,8 +92,12 @@ class ObjectSettler:
         if matched:
             yield table[name]
         for pattern, literal in group.patterns:
-            if self._supported(pattern) and language(pattern).holds(name):
-                matched = True
+            if not self._supported(pattern):
+                continue
+            holds = language(pattern).holds(name)
+            matched = matched or holds
+            # Beyond printable ASCII the dialects of expressions differ: if any matches, both rules apply.
+            if holds or (not _is_plain(name) and language(pattern, wide=True).holds(name)):
                 yield literal
         if not matched:
             yield group.extra
@@ -94,6 +105,7 @@ class ObjectSettler:
     def _supported(self, pattern: str) -> bool:
         try:
             language(pattern)
+            language(pattern, wide=True)
         except (UnsupportedPatternError, TooLargeError):
             self._ledger.note("patternProperties")
             return False
@@ -103,7 +115,9 @@ class ObjectSettler:
         classes = [Extra(names=StringShape(barred=declared), goal=frozenset())]
         for shape in (self._strings(draft.naming),) if draft.naming else ():
             parts = (
-                (both_strings(extra.names, names, self._ledger), extra) for extra in classes for names in shape
+                (both_strings(extra.names, names, self._ledger), extra)
+                for extra in classes
+                for names in shape
             )
             classes = [replace(extra, names=names) for names, extra in parts if names is not None]
         for group in draft.members:
@@ -174,3 +188,6 @@ class ObjectSettler:
             lo, hi = 0, None
         yield replace(shape, lo=0 if lo <= required else lo, hi=hi)
 
+
+def _is_plain(name: str) -> bool:
+    return name.isascii() and name.isprintable()

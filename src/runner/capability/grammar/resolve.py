@@ -10,7 +10,7 @@ Invariant: resolution reads the schema value and nothing else (P1: no network in
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urldefrag, urljoin
 
 from .model import SchemaRefusedError
@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 _DEPTH_LIMIT = 200
 _DATA = frozenset({"const", "enum", "default", "examples"})
-_MAPS = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"})
+_MAPS = frozenset(
+    {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
+)
 
-type Located = tuple[object, str]
+Located: TypeAlias = tuple[object, str]
 """A subschema and the base URI in force inside it."""
 
 

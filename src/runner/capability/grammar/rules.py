@@ -11,15 +11,18 @@ size is bounded.
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from collections.abc import Hashable
+from typing import TYPE_CHECKING, TypeVar
 
 from .model import TooLargeError
 from .terminals import char_class, json_char, literal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
+    from collections.abc import Callable
 
     from .automaton import Dfa, Ranges
+
+S = TypeVar("S", bound=Hashable)
 
 SIZE_LIMIT = 1_000_000
 """Most characters of one grammar."""
@@ -32,10 +35,11 @@ FREE_DIGITS = 16
 class Rules:
     """Named rules in order of creation, ``root`` first."""
 
-    __slots__ = ("_bodies", "_count", "_size")
+    __slots__ = ("_bodies", "_count", "_shared", "_size")
 
     def __init__(self) -> None:
         self._bodies: dict[str, str] = {"root": ""}
+        self._shared: dict[str, str] = {}
         self._count = 0
         self._size = 0
 
@@ -55,8 +59,10 @@ class Rules:
         return name
 
     def add(self, hint: str, body: str) -> str:
-        """Return the name of a new rule with ``body``; raises as ``define`` does."""
-        return self.define(self.reserve(hint), body)
+        """Return the name of a rule with ``body``, a new one if need be; raises as ``define`` does."""
+        if body not in self._shared:
+            self._shared[body] = self.define(self.reserve(hint), body)
+        return self._shared[body]
 
     def once(self, name: str, body: str) -> str:
         """Return ``name``, defining it the first time; raises as ``define`` does."""
@@ -76,8 +82,19 @@ def either_of(alternatives: list[str]) -> str:
     return " | ".join(kept)
 
 
-def machine[S: Hashable](
-    rules: Rules, hint: str, first: S, accepting: Callable[[S], bool], moves: Callable[[S], list[tuple[str, S]]]
+def repeated(item: str, lo: int, hi: int | None) -> str:
+    """Return ``item`` repeated ``lo`` to ``hi`` times."""
+    if hi is None:
+        return f"{item}*" if lo == 0 else f"{item}{{{lo},}}"
+    return f"{item}{{{lo}}}" if lo == hi else f"{item}{{{lo},{hi}}}"
+
+
+def machine(
+    rules: Rules,
+    hint: str,
+    first: S,
+    accepting: Callable[[S], bool],
+    moves: Callable[[S], list[tuple[str, S]]],
 ) -> str | None:
     """Write the right-linear rules of a machine and return the name of its first, or ``None`` if it is empty.
 
@@ -92,17 +109,7 @@ def machine[S: Hashable](
             queue.extend(target for _, target in edges[state])
             if len(edges) > SIZE_LIMIT // 20:
                 raise TooLargeError("size")
-    back: dict[S, list[S]] = {}
-    for state, steps in edges.items():
-        for _, target in steps:
-            back.setdefault(target, []).append(state)
-    alive = {state for state in edges if accepting(state)}
-    queue = list(alive)
-    while queue:
-        for state in back.get(queue.pop(), ()):
-            if state not in alive:
-                alive.add(state)
-                queue.append(state)
+    alive = _alive(edges, {state for state in edges if accepting(state)})
     if first not in alive:
         return None
     names = {state: rules.reserve(hint) for state in edges if state in alive}
@@ -110,6 +117,21 @@ def machine[S: Hashable](
         options = [f"{text} {names[target]}".strip() for text, target in edges[state] if target in alive]
         rules.define(name, either_of([*options, *([EMPTY] if accepting(state) else [])]))
     return names[first]
+
+
+def _alive(edges: dict[S, list[tuple[str, S]]], ends: set[S]) -> set[S]:
+    """Return the states from which some of ``ends`` can be reached."""
+    back: dict[S, list[S]] = {}
+    for state, steps in edges.items():
+        for _, target in steps:
+            back.setdefault(target, []).append(state)
+    alive, queue = set(ends), list(ends)
+    while queue:
+        for state in back.get(queue.pop(), ()):
+            if state not in alive:
+                alive.add(state)
+                queue.append(state)
+    return alive
 
 
 class DfaWriter:
@@ -160,7 +182,10 @@ class DfaWriter:
             if accepts and not edges:
                 ending = [] if not self._quoted else [self._end()]
             elif ladder:
-                ending = [f"{self._term(edges[0][1])}{{0,{ladder}}}", *([self._end()] if self._quoted else [])]
+                ending = [
+                    f"{self._term(edges[0][1])}{{0,{ladder}}}",
+                    *([self._end()] if self._quoted else []),
+                ]
             elif not accepts and len(edges) == 1 and self._arrivals[target] == 1 and edges[0][0] != target:
                 steps.append(edges[0][1])
                 target = edges[0][0]

@@ -13,9 +13,10 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, assert_never
 
-from .automaton import EVERYTHING, Dfa, among, lengths, product
+from .automaton import EVERYTHING, Dfa, among, few, lengths, product
 from .model import (
     FALSE,
+    LENGTH_LIMIT,
     REPEAT_LIMIT,
     TRUE,
     ArrayShape,
@@ -50,10 +51,14 @@ from .model import (
     Words,
 )
 from .numeric import includes, pieces, sides
-from .regex import UnsupportedPatternError, language
+from .pattern import UnsupportedPatternError
+from .regex import language
+from .terminals import writable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+_FEW_WORDS, _MANY_WORDS = 32, 200
 
 TOPS: dict[str, Draft] = {
     "object": ObjectDraft(),
@@ -152,7 +157,8 @@ def _meet_array(draft: ArrayShape, atom: ArraySize | Items | Contains | Unique) 
         case Items(prefix=prefix, rest=rest):
             size = max(len(draft.prefix), len(prefix))
             merged = tuple(
-                goal((*_at(draft, index), prefix[index] if index < len(prefix) else rest)) for index in range(size)
+                goal((*_at(draft, index), prefix[index] if index < len(prefix) else rest))
+                for index in range(size)
             )
             return replace(draft, prefix=merged, rest=goal((*draft.rest, rest)))
         case Contains():
@@ -165,7 +171,9 @@ def _at(shape: ArrayShape, index: int) -> Goal:
     return shape.prefix[index] if index < len(shape.prefix) else shape.rest
 
 
-def _meet_object(draft: ObjectDraft, atom: ObjectSize | Members | Has | HasOther | Naming) -> ObjectDraft | None:
+def _meet_object(
+    draft: ObjectDraft, atom: ObjectSize | Members | Has | HasOther | Naming
+) -> ObjectDraft | None:
     match atom:
         case ObjectSize(lo=lo, hi=hi):
             lo, hi = max(draft.lo, lo), _least(draft.hi, hi)
@@ -191,11 +199,15 @@ def string_set(shape: StringShape) -> Dfa:
     """
     result = EVERYTHING
     for text in sorted(shape.texts, key=lambda text: (not text.holds, text.pattern)):
-        result = product(result, language(text.pattern), without=not text.holds, keyword=text.keyword)
+        result = product(
+            result, language(text.pattern, wide=not text.holds), without=not text.holds, keyword=text.keyword
+        )
     if shape.barred:
         result = product(result, among(shape.barred), without=True, keyword="not")
     if shape.lo or shape.hi is not None:
-        result = product(result, lengths(shape.lo, shape.hi), keyword="maxLength" if shape.hi else "minLength")
+        result = product(
+            result, lengths(shape.lo, shape.hi), keyword="maxLength" if shape.hi else "minLength"
+        )
     return result
 
 
@@ -204,12 +216,12 @@ def settle_string(shape: StringShape, ledger: Ledger) -> StringShape | None:
     texts = frozenset(text for text in shape.texts if _supported(text, ledger))
     lo, hi = shape.lo, shape.hi
     if shape.words is not None:
-        kept = frozenset(word for word in shape.words if _admits(shape, texts, word))
+        kept = frozenset(word for word in shape.words if writable(word) and _admits(shape, texts, word))
         return StringShape(words=kept) if kept else None
-    if lo >= REPEAT_LIMIT:
+    if lo > LENGTH_LIMIT:
         ledger.note("minLength")
         lo = 0
-    if hi is not None and hi >= REPEAT_LIMIT:
+    if hi is not None and hi > LENGTH_LIMIT:
         ledger.note("maxLength")
         hi = None
     shape = replace(shape, texts=texts, lo=lo, hi=hi)
@@ -234,7 +246,7 @@ def _without(shape: StringShape, keyword: str) -> StringShape:
 
 def _supported(text: Text, ledger: Ledger) -> bool:
     try:
-        language(text.pattern)
+        language(text.pattern, wide=not text.holds)
     except (UnsupportedPatternError, TooLargeError):
         ledger.note(text.keyword)
         return False
@@ -244,7 +256,7 @@ def _supported(text: Text, ledger: Ledger) -> bool:
 def _admits(shape: StringShape, texts: frozenset[Text], word: str) -> bool:
     if word in shape.barred or len(word) < shape.lo or (shape.hi is not None and len(word) > shape.hi):
         return False
-    return all(language(text.pattern).holds(word) is text.holds for text in texts)
+    return all(language(text.pattern, wide=not text.holds).holds(word) is text.holds for text in texts)
 
 
 def in_strings(shape: StringShape, word: str) -> bool:
@@ -252,9 +264,18 @@ def in_strings(shape: StringShape, word: str) -> bool:
     return (shape.words is None or word in shape.words) and _admits(shape, shape.texts, word)
 
 
+def few_words(shape: StringShape) -> tuple[str, ...]:
+    """Return the strings of a settled shape when it holds only a few, and none otherwise."""
+    if shape.words is not None:
+        return tuple(sorted(shape.words)) if len(shape.words) <= _MANY_WORDS else ()
+    return few(string_set(shape), _FEW_WORDS) if shape.texts else ()
+
+
 def both_strings(one: StringShape, other: StringShape, ledger: Ledger) -> StringShape | None:
     """Return the strings in both settled shapes, or ``None`` when there are none."""
-    words = one.words if other.words is None else other.words if one.words is None else one.words & other.words
+    words = (
+        one.words if other.words is None else other.words if one.words is None else one.words & other.words
+    )
     merged = StringShape(
         words=words,
         barred=one.barred | other.barred,

@@ -11,9 +11,10 @@ character has exactly one spelling, so that lengths count characters.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
-from .regex import inverse, union
+from .automaton import inverse, union
 
 if TYPE_CHECKING:
     from .automaton import Ranges
@@ -77,7 +78,8 @@ def _within(ranges: Ranges, limits: Ranges) -> Ranges:
     return union(found)
 
 
-def json_chars(ranges: Ranges) -> list[str]:
+@lru_cache(maxsize=4096)
+def json_chars(ranges: Ranges) -> tuple[str, ...]:
     """Return the alternatives that spell one character of ``ranges`` inside a JSON string."""
     alternatives = []
     raw = _within(ranges, _RAW)
@@ -92,13 +94,15 @@ def json_chars(ranges: Ranges) -> list[str]:
     if len(letters) == 1:
         alternatives.append(literal("\\" + letters[0]))
     elif letters:
-        inside = "".join("\\\\" if letter == "\\" else '\\"' if letter == '"' else letter for letter in letters)
+        inside = "".join(
+            "\\\\" if letter == "\\" else '\\"' if letter == '"' else letter for letter in letters
+        )
         alternatives.append(f'"\\\\" [{inside}]')
     if len(controls) == _SPACE:
         alternatives.append(r'"\\u00" [01] [0-9a-f]')
     else:
         alternatives += [literal(f"\\u{code:04x}") for code in controls if code not in _SHORT]
-    return alternatives
+    return tuple(alternatives)
 
 
 def json_char(ranges: Ranges) -> str:
@@ -106,4 +110,8 @@ def json_char(ranges: Ranges) -> str:
     alternatives = json_chars(ranges)
     if len(alternatives) == 1 and not alternatives[0].startswith('"\\\\'):
         return alternatives[0]
-    return f"({' | '.join(alternatives)})" if len(alternatives) > 1 or " " in alternatives[0] else alternatives[0]
+    return (
+        f"({' | '.join(alternatives)})"
+        if len(alternatives) > 1 or " " in alternatives[0]
+        else alternatives[0]
+    )

@@ -94,8 +94,7 @@ class _Cases:
                 found.append(self.of(*self._reader.resolve(schema[key], inner), depth + 1))
         if "$dynamicRef" in schema:
             raise TooLargeError("unevaluatedProperties")
-        for part in self._list(schema, "allOf"):
-            found.append(self.of(part, inner, depth + 1))  # noqa: PERF401 - one line per applicator
+        found.extend(self.of(part, inner, depth + 1) for part in self._list(schema, "allOf"))
         found.append(self._some(self._list(schema, "anyOf"), inner, depth))
         found.append(self._one(self._list(schema, "oneOf"), inner, depth))
         found.append(self._condition(schema, inner, depth))
@@ -173,5 +172,3 @@ def unevaluated_items(reader: Reader, schema: Mapping[str, object], base: str) -
         limit: Formula = And() if case.all_items else Items(prefix=(TRUE,) * case.positions, rest=rest)
         parts.append(both(*case.condition, limit))
     return Or(parts=(Kind(kinds=ALL - {"array"}), *parts), keyword="unevaluatedItems")
-
-

@@ -16,6 +16,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from runner.capability.transport.logstore import (
     make_private_folder,
+    opening,
     refuse_inside,
     replace_file,
     sync_file,
@@ -32,18 +33,19 @@ _SEED: Final = re.compile(rb"[0-9a-f]{64}\n")
 class FileSigner:
     """The device key in the file `path`, made on first use from `entropy`.
 
-    Making one raises `TraceError` when the file lies in the trace folder `book`, others can read it, or it
-    holds no key; and `OSError` when it cannot be read or made.
+    Making one raises `TraceError` when the file lies in the trace folder `book`, others can read it, it
+    holds no key, or it cannot be read or made.
     """
 
     __slots__ = ("_key",)
 
     def __init__(self, path: Path, *, book: Path, entropy: Entropy) -> None:
         refuse_inside(path, book, "device key")
-        make_private_folder(path.parent)
-        if not os.path.lexists(path):
-            _create(path, entropy.token(_SEED_BYTES).hex().encode("ascii") + b"\n")
-        self._key = Ed25519PrivateKey.from_private_bytes(_read_seed(path))
+        with opening("device key"):
+            make_private_folder(path.parent)
+            if not os.path.lexists(path):
+                _create(path, entropy.token(_SEED_BYTES).hex().encode("ascii") + b"\n")
+            self._key = Ed25519PrivateKey.from_private_bytes(_read_seed(path))
 
     def __repr__(self) -> str:
         """Return the custody, never the key."""
@@ -67,10 +69,12 @@ class FileSigner:
 def export_pin(verifier_key: str, target: Path, *, book: Path) -> None:
     """Write the auditor's pin file: one line, the device's verifier key as `trace.note.vkey` gives it.
 
-    Raises `TraceError` when `target` lies in the trace folder `book`, where a pin proves nothing; `OSError`.
+    Raises `TraceError` when `target` lies in the trace folder `book`, where a pin proves nothing, or cannot
+    be written.
     """
     refuse_inside(target, book, "auditor's pin")
-    replace_file(target, target.with_name(target.name + ".tmp"), verifier_key.encode("ascii") + b"\n")
+    with opening("auditor's pin"):
+        replace_file(target, target.with_name(target.name + ".tmp"), verifier_key.encode("ascii") + b"\n")
 
 
 def _create(path: Path, seed: bytes) -> None:

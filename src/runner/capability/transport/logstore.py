@@ -6,10 +6,12 @@ returned from is on the disk, on macOS through its write cache (`F_FULLFSYNC`). 
 files only grow, one process writes, nothing is edited in place.
 """
 
+import errno
 import fcntl
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +23,16 @@ _NEW: Final = "new-log.tmp"
 _FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
 _WRITE: Final = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+
+
+@contextmanager
+def opening(what: str) -> Iterator[None]:
+    """Translate an `OSError` while `what` is opened or made into `TraceError`."""
+    try:
+        yield
+    except OSError as error:
+        reason = errno.errorcode.get(error.errno or 0, "input/output error")
+        raise TraceError(f"the {what} cannot be opened: {reason}. Fix: check its path and mode") from None
 
 
 def make_private_folder(folder: Path) -> None:
@@ -96,8 +108,7 @@ class FolderLog:
 class FolderLogStore:
     """The book in the folder `book`, its head pin in the file `pin` of another folder.
 
-    Makes both folders. Raises `TraceError` when the pin lies inside the book, `OSError` when a folder
-    cannot be made.
+    Makes both folders. Raises `TraceError` when the pin lies inside the book or a folder cannot be made.
     """
 
     __slots__ = ("_book", "_lock", "_pin")
@@ -106,8 +117,9 @@ class FolderLogStore:
         refuse_inside(pin, book, "head pin")
         self._book, self._pin = book, pin
         self._lock = -1
-        make_private_folder(book)
-        make_private_folder(pin.parent)
+        with opening("trace folder"):
+            make_private_folder(book)
+            make_private_folder(pin.parent)
 
     def acquire(self) -> None:
         """Take the one-writer lock for life; raise `TraceError` when somebody has it, `OSError` otherwise."""

@@ -13,6 +13,7 @@ from typing import Final
 
 from runner.capability.transport.logstore import (
     make_private_folder,
+    opening,
     refuse_inside,
     sync_file,
     sync_folder,
@@ -25,19 +26,20 @@ _MODE: Final = 0o600
 class FileSaltStore:
     """The salt file `path`, which must not lie in the trace folder `book`. Safe to use from several threads.
 
-    Making one raises `TraceError` for a path inside the book and `OSError` when the file cannot be opened.
+    Making one raises `TraceError` for a path inside the book, or a file that cannot be opened.
     """
 
     __slots__ = ("_handle", "_kept", "_lock", "_path")
 
     def __init__(self, path: Path, *, book: Path) -> None:
         refuse_inside(path, book, "salt file")
-        make_private_folder(path.parent)
         self._path = path
         self._lock = threading.Lock()
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._handle = os.open(path, flags, _MODE)
-        sync_folder(path.parent)
+        with opening("salt file"):
+            make_private_folder(path.parent)
+            self._handle = os.open(path, flags, _MODE)
+            sync_folder(path.parent)
         self._kept = bytearray(self._line_break())
 
     def _line_break(self) -> bytes:

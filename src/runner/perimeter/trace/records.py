@@ -21,6 +21,7 @@ from runner.perimeter.trace.shape import (
     Count,
     Hex32,
     Hex64,
+    Member,
     Name,
     Names,
     SealEvery,
@@ -191,7 +192,7 @@ class TaskEnd(Record):
     kind: ClassVar[str] = "task_end"
 
     outcome: Literal["done", "failed", "cancelled", "stopped"]
-    counts: Mapping[str, Count] = field(default_factory=dict)
+    counts: Mapping[Member, Count] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -286,7 +287,7 @@ class PolicyDecision(Record):
     decision: Literal["allow", "ask", "deny"]
     rule: Name
     args_commit: Hex64
-    replay: Mapping[str, Name | Count | bool] = field(default_factory=dict)
+    replay: Mapping[Member, Name | Count | bool] = field(default_factory=dict)
     data_class: DataClass
     inputs: Blocks = ()
 

@@ -42,6 +42,8 @@ Hex64 = Annotated[str, matching(r"[0-9a-f]{64}")]
 """A digest or a commitment."""
 Name = Annotated[str, matching(r"[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}")]
 """A word of the profile or of the format, never one that a model, a document or a page chose."""
+Member = Annotated[str, matching(r"[a-z][a-z0-9_]{0,63}")]
+"""The name of a member of an object."""
 BlockId = Annotated[str, matching(r"b(0|[1-9][0-9]*)")]
 Blocks = Annotated[tuple[BlockId, ...], _no_repeats]
 Commits = Annotated[tuple[Hex64, ...], _no_repeats]

@@ -12,6 +12,7 @@ import pytest
 
 from runner.kernel.errors import TraceError
 from runner.kernel.labels import DataClass
+from runner.kernel.ports import Locality
 from runner.perimeter.trace import log as log_module
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.commit import commitment
@@ -152,6 +153,21 @@ def test_i9_an_interrupt_in_the_middle_of_a_write_breaks_the_log(
             trace.barrier()
     with pytest.raises(TraceError, match="takes no more"):
         trace.append(STEP, task=task)
+
+
+def test_i9_an_interrupt_in_the_middle_of_an_append_breaks_the_log(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt() -> float:
+        raise KeyboardInterrupt
+
+    trace = studio.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(studio.clock, "monotonic", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            start(trace)
+    with pytest.raises(TraceError, match="takes no more"):
+        trace.barrier()
 
 
 # --- seals by number and by time --------------------------------------------------------------------
@@ -333,6 +349,28 @@ def test_after_close_there_is_no_key_and_no_record(studio: "Studio") -> None:
     assert (studio.log.data, studio.log.closed, studio.store.held) == (before, True, False)
 
 
+def test_i4_nothing_enters_after_the_close_record(studio: "Studio", monkeypatch: pytest.MonkeyPatch) -> None:
+    late = r.Backend(
+        name="local",
+        model="m",
+        locality=Locality.L0,
+        is_local=True,
+        caps_digest="0" * 64,
+        endpoint_commit="0" * 64,
+    )
+    trace = studio.open()
+    append = MemoryLogFile.append
+
+    def come_late(log: MemoryLogFile, data: bytes) -> None:
+        with pytest.raises(TraceError, match="is closed"):
+            trace.append(late)
+        append(log, data)
+
+    monkeypatch.setattr(MemoryLogFile, "append", come_late)
+    trace.close()
+    assert kinds_of(studio.log) == ["header", "seal", "close", "seal"]
+
+
 def test_a_fact_outside_the_vocabulary_opens_nothing(studio: "Studio") -> None:
     with pytest.raises(TraceError, match=r"Header\.profile"):
         studio.open(profile="not a word")
@@ -376,6 +414,26 @@ def test_i4_an_interrupted_log_is_left_alone_and_accounted_for(studio: "Studio")
     assert header["body"]["prev_log"]["size"] == recovery["body"]["size"] == lines
     assert recovery["body"]["torn_bytes"] == len(left) - left.rindex(b"\n") - 1
     assert (recovery["body"]["unsealed_kept"], recovery["body"]["log_no"], seal["kind"]) == (2, 0, "seal")
+
+
+def test_i4_a_tail_that_does_not_chain_is_not_continued(studio: "Studio") -> None:
+    trace = studio.open()
+    pin = studio.store.pin
+    trace.barrier(trace.append(STEP, task=start(trace)))
+    crash(studio)
+    *lines, step, _, _ = studio.log.data.split(b"\n")
+    record = json.loads(step)
+    for changes in ({"prev": "0" * 64}, {"seq": 9}, {"x y": 1}):
+        studio.store.pin = pin
+        studio.log.data = b"\n".join([*lines, encode({**record, **changes}), b""])
+        with pytest.raises(TraceError, match="Fix"):
+            studio.open()
+    studio.log.data = b"\n".join([*lines, encode(record), b""])
+    studio.open().close()
+
+
+def encode(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode()
 
 
 def test_a_complete_log_needs_no_recovery(studio: "Studio") -> None:
