@@ -62,8 +62,14 @@ def write_small_book(folder: Path) -> tuple[Path, Path]:
         sandbox="none",
         writer="akaion-runner/golden",
     )
-    ports = {"salts": MemorySaltStore(), "clock": FrozenClock(), "entropy": FixedEntropy()}
-    with Trace.open(store=store, signer=signer, facts=facts, **ports) as trace:
+    with Trace.open(
+        store=store,
+        signer=signer,
+        salts=MemorySaltStore(),
+        clock=FrozenClock(),
+        entropy=FixedEntropy(),
+        facts=facts,
+    ) as trace:
         task = trace.mint_id()
         start = records.TaskStart(goal_commit=trace.commit(b"goal"), data_class=DataClass.C1)
         trace.append(start, task=task)
@@ -152,6 +158,7 @@ def test_i12_no_payload_of_the_story_is_in_the_books() -> None:
         assert payload not in logs
 
 
+@pytest.mark.slow
 def test_i4_no_byte_of_a_closed_log_can_be_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from runner.agent.progress import ProgressGuard
 from runner.agent.steps import Budget, Event, FailedStep, Step, Stop, StopReason, ToolStep
-from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, TransportError
+from runner.kernel.errors import BackendError, ClassifierFault, EgressDenied, ReplyInvalid, TransportError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.messages import Block, JsonObject, Message, Role, ToolCall
 from runner.kernel.ports import Excerpt
@@ -75,7 +75,7 @@ class Session:
         except ReplyInvalid as invalid:
             self.steps.append(FailedStep(failure=str(invalid).partition(":")[0]))
             return None
-        except (BackendError, TransportError) as error:
+        except (BackendError, ClassifierFault, TransportError) as error:
             raise Stop(StopReason.FAILED, str(error)) from error
         self.tokens += reply.usage.prompt_tokens + reply.usage.completion_tokens
         return reply

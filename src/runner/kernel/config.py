@@ -6,7 +6,7 @@ parsed YAML and a way to find lines. No security setting has a default that allo
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -37,7 +37,7 @@ class PerimeterConfig(_Section):
 
     max_egress_class: Literal["none", "C0", "C1"] = "none"
     fail_closed: Literal[True] = True
-    classifier: Literal["rules-only"] = "rules-only"
+    classifier: str = Field(default="rules-only", pattern=r"^(rules-only|local:[a-z0-9][a-z0-9._-]*)$")
     classifier_fault: Literal["deny", "as_c3"] = "deny"
     locality_required: LocalityRequired = LocalityRequired()
     enforcement: Literal["cooperative"] = "cooperative"
@@ -63,6 +63,8 @@ class Grant(_Section):
     paths: tuple[GrantedPath, ...] = ()
     access: Literal["read", "write"] = "read"
     approval: Literal["never", "ask"] = "never"
+    commands: tuple[Name, ...] | None = None
+    network: Literal[False] | None = None
     trusted: bool = False
     """For a host program's own tool only: the practice vouches for it, and the verdict names it."""
 
@@ -84,7 +86,7 @@ class PolicyConfig(_Section):
 class LocalInference(_Section):
     """A model on this machine."""
 
-    runtime: Literal["embedded", "llamacpp"]
+    runtime: Literal["embedded", "llamacpp", "ollama", "vllm"]
     model: Word
     weights: str | None = None
     """A GGUF file for the embedded runtime; without it `model` is a name of the catalogue."""
@@ -192,48 +194,57 @@ def _dotted(where: tuple[str | int, ...]) -> str:
     return ".".join(str(part) for part in where)
 
 
-def _cross_checks(config: Config) -> Iterator[tuple[tuple[str | int, ...], str, str]]:
-    """Yield (location, problem, fix) for what no single field can know."""
-    remote, local = config.inference.remote, config.inference.local
+_Mistakes: TypeAlias = Iterator[tuple[tuple[str | int, ...], str, str]]
+"""Location, problem and fix of what no single field can know."""
+
+
+def _cross_checks(config: Config) -> _Mistakes:
+    yield from _egress_mistakes(config)
+    yield from _inference_mistakes(config.inference)
+    yield from _grant_mistakes(config.policy)
+    if config.perimeter.classifier != "rules-only":
+        where = ("perimeter", "classifier")
+        yield (where, "this release has no second opinion", "set it to rules-only")
+
+
+def _egress_mistakes(config: Config) -> _Mistakes:
+    """Yield contradictions between the topology and what may leave."""
+    ceiling, remote = ("perimeter", "max_egress_class"), config.inference.remote
     if config.profile == "detached":
         if remote is not None:
-            yield (
-                ("inference", "remote"),
-                "the detached profile has no remote backend",
-                "remove inference.remote, or use profile: attached",
-            )
+            fix = "remove inference.remote, or use profile: attached"
+            yield (("inference", "remote"), "the detached profile has no remote backend", fix)
         if config.perimeter.ceiling is not None:
-            yield (
-                ("perimeter", "max_egress_class"),
-                "nothing may leave a detached box",
-                "set it to none, or use profile: attached",
-            )
+            fix = "set it to none, or use profile: attached"
+            yield (ceiling, "nothing may leave a detached box", fix)
     elif remote is not None and config.perimeter.ceiling is None:
-        yield (
-            ("perimeter", "max_egress_class"),
-            "a remote backend is configured but nothing may leave",
-            "set it to C0 or C1, or remove inference.remote",
-        )
-    if config.inference.prefer == "remote" and remote is None:
-        yield (
-            ("inference", "prefer"),
-            "the preferred backend is not configured",
-            "add inference.remote, or set prefer: local",
-        )
-    if config.inference.prefer == "local" and local is None and remote is not None:
-        yield (
-            ("inference", "prefer"),
-            "there is no local model",
-            "add inference.local, or set prefer: remote",
-        )
+        fix = "set it to C0 or C1, or remove inference.remote"
+        yield (ceiling, "a remote backend is configured but nothing may leave", fix)
+
+
+def _inference_mistakes(inference: InferenceConfig) -> _Mistakes:
+    local, remote = inference.local, inference.remote
     if local is None and remote is None:
         yield (("inference",), "no model is configured", "add inference.local")
+    elif inference.prefer == "remote" and remote is None:
+        fix = "add inference.remote, or set prefer: local"
+        yield (("inference", "prefer"), "the preferred backend is not configured", fix)
+    elif inference.prefer == "local" and local is None:
+        fix = "add inference.local, or set prefer: remote"
+        yield (("inference", "prefer"), "the preferred backend is not configured", fix)
+    if local is not None and local.runtime in {"ollama", "vllm"}:
+        where, fix = ("inference", "local", "runtime"), "use embedded, or llamacpp with an endpoint"
+        yield (where, f"this release has no codec for {local.runtime}", fix)
+
+
+def _grant_mistakes(policy: PolicyConfig) -> _Mistakes:
     seen: set[str] = set()
-    for index, grant in enumerate(config.policy.grants):
+    for index, grant in enumerate(policy.grants):
+        where: tuple[str | int, ...] = ("policy", "grants", index)
         if grant.tool in seen:
-            yield (
-                ("policy", "grants", index, "tool"),
-                "this tool already has a grant",
-                "merge the two grants, so that one place says what the tool may do",
-            )
+            fix = "merge the two grants, so that one place says what the tool may do"
+            yield ((*where, "tool"), "this tool already has a grant", fix)
         seen.add(grant.tool)
+        if grant.commands is not None:
+            problem = "only a shell tool has commands, and this release ships none"
+            yield ((*where, "commands"), problem, "remove this key")

@@ -6,6 +6,7 @@
     ├── PerimeterError
     │   ├── SealError          a sealed object was made, copied or subclassed outside the perimeter
     │   ├── EgressDenied       release() answered Denied
+    │   ├── ClassifierFault    content could not be classified: the step fails (I7)
     │   └── ToolDenied         the policy kernel answered Deny, or an approval did not come
     ├── TraceError             the record could not be written: the step fails (I9)
     ├── BackendError           a runtime refused, broke off, or answered nonsense
@@ -70,6 +71,10 @@ class EgressDenied(PerimeterError):
         self.reason = reason
         self.data_class = data_class
         super().__init__(f"egress to backend {backend!r} denied: {reason} (class {data_class.name})")
+
+
+class ClassifierFault(PerimeterError):
+    """A classifier failed on content; what it said is not repeated."""
 
 
 class ToolDenied(PerimeterError):

@@ -5,7 +5,6 @@ Owns the sequence encode, release, record, seal to disk, send, decode, label, va
 judgement to `Perimeter.release()` and sending to the transport. Carries P1, I4 and I9.
 """
 
-import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -15,7 +14,14 @@ import anyio
 import anyio.to_thread
 
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release
-from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealError, TransportError
+from runner.kernel.errors import (
+    BackendError,
+    EgressDenied,
+    ReplyInvalid,
+    RunnerError,
+    SealError,
+    TransportError,
+)
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest
 from runner.kernel.labels import Label, join_labels
 from runner.kernel.messages import Block, BlockKind
@@ -25,7 +31,7 @@ from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import Task
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
-from runner.perimeter.validate import fits
+from runner.perimeter.validate import fits, parse_json
 
 OnText = Callable[[str], None]
 """Called with each piece of text as it arrives."""
@@ -177,9 +183,13 @@ class SealedClient(Sealed):
         except TimeoutError:
             self._record_result(sent, task, "timeout", 0, None)
             raise TransportError(f"backend {self._backend.name!r} did not answer in time") from None
-        except (BackendError, TransportError):
+        except RunnerError:
             self._record_result(sent, task, "error", 0, None)
             raise
+        except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
+            self._record_result(sent, task, "error", 0, None)
+            problem = f"backend {self._backend.name!r}: its reply could not be read ({type(error).__name__})"
+            raise BackendError(problem) from None
         except anyio.get_cancelled_exc_class():
             self._record_result(sent, task, "cancelled", 0, None)
             raise
@@ -208,7 +218,7 @@ def _validated(reply: InferenceReply, request: InferenceRequest) -> Any:  # noqa
     if reply.finish == "length":
         raise ReplyInvalid("truncated: the reply reached its token limit before it was complete")
     try:
-        value = json.loads(reply.text)
+        value = parse_json(reply.text)
     except ValueError:
         raise ReplyInvalid("malformed_json: the reply is not JSON") from None
     if not fits(value, request.schema):

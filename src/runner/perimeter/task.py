@@ -9,6 +9,7 @@ included. Nothing the loop or a model does lowers it (I8); a clean sub-task is a
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
+from runner.kernel.errors import ClassifierFault
 from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind
 from runner.kernel.ports import Classifier
@@ -29,7 +30,7 @@ class Task:
     __slots__ = ("_blocks", "_classifier", "_fault_as_c3", "_mark", "_trace", "goal", "id", "outcome")
 
     def __init__(self, goal: str, *, trace: Trace, classifier: Classifier, fault_as_c3: bool) -> None:
-        """Open the task on record. Raises what the classifier raises, unless a fault counts as C3."""
+        """Open the task on record. Raises `ClassifierFault`, unless the profile counts a fault as C3."""
         self.id = trace.mint_id()
         self.outcome: Outcome = "done"
         self._trace = trace
@@ -97,10 +98,10 @@ class Task:
     def _detect(self, text: str) -> DataClass:
         try:
             return self._classifier.classify(text).data_class
-        except Exception:
+        except Exception as fault:  # noqa: BLE001 - any fault of any classifier closes (I7)
             if self._fault_as_c3:
                 return DataClass.C3
-            raise
+            raise ClassifierFault(f"the classifier failed ({type(fault).__name__})") from None
 
 
 def _payload(text: str) -> bytes:

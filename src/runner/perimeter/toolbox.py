@@ -86,6 +86,8 @@ class SealedTools(Sealed):
 
     def decide(self, call: ToolCall) -> ToolVerdict:
         """Return what the policy says about `call`, without running or recording it."""
+        if call.tool not in self._tools:
+            return Deny(rule="tool-not-granted", hint="no such tool")
         return decide(self._workshop.policy, call)
 
     async def call(self, call: ToolCall, *, task: Task) -> ToolReply:
@@ -125,7 +127,7 @@ class SealedTools(Sealed):
         await self._to_disk()
         status: Literal["ok", "error"] = "ok"
         try:
-            output = await anyio.to_thread.run_sync(tool.run, granted)
+            output = await anyio.to_thread.run_sync(tool.run, granted, abandon_on_cancel=True)
         except ToolError as error:
             status, output = "error", ToolOutput(text=f"error: {error}")
         except Exception as error:  # noqa: BLE001 - a tool's fault must not carry its payload further (I12)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The one way in: a schema, compiled.
 
-Owns the order of the steps, the budget, and what to give up when it does not suffice. Leaves every step to its
-module.
+Owns the order of the steps, the budget, and what to give up when it does not suffice. Leaves every step to
+its module.
 
-Invariant: the answer is always one of three. ``exact``: the grammar accepts no invalid value. ``approximated``:
-the named keywords are not, or not wholly, enforced. ``refused``: there is no grammar, and the reason is said.
+Invariant: the answer is always one of three. ``exact``: the grammar accepts no invalid value.
+``approximated``: the named keywords are not, or not wholly, enforced. ``refused``: there is no grammar, and
+the reason is said.
 """
 
 from __future__ import annotations
@@ -24,10 +25,12 @@ from .read import Reader
 from .shapes import goal
 from .terms import GrammarSyntaxError
 
-FUEL = 120_000
-"""Elementary steps of one compilation: about half a second."""
+FUEL = 60_000
+"""Elementary steps of one attempt: about a third of a second."""
 _ATTEMPTS = 3
-_DROPPABLE = frozenset({"oneOf", "not"})
+_DROPPABLE = frozenset(
+    "oneOf not anyOf if dependentSchemas dependentRequired unevaluatedProperties unevaluatedItems".split()
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

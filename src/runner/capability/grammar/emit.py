@@ -4,8 +4,8 @@
 Owns the text of each shape: one rule per goal, members in declared order, at most one space after ``,`` and
 ``:``. Leaves terminals to ``terminals`` and right-linear machines to ``rules``.
 
-Invariant: the language of a goal's rule is the goal's set of values, each in the canonical spelling; the text
-reads the same in every GBNF dialect (no leading empty alternative, repetitions under 2000).
+Invariant: the language of a goal's rule is the goal's set of values, each in the canonical spelling; the
+text reads the same in every GBNF dialect (no leading empty alternative, repetitions under 2000).
 """
 
 from __future__ import annotations
@@ -41,8 +41,15 @@ _INTEGER = '"-"? ("0" | [1-9] [0-9]{0,19})'
 _NUMBER = 'integer ("." [0-9]{1,24})? ([eE] [-+]? [0-9]{1,2})?'
 _FLAT = 8
 _BLOCK = 1000
+_COUNT_LIMIT = 10_000
 _QUOTE, _MINUS = literal('"'), literal("-")
 _OPEN, _CLOSE, _BEGIN, _END = (literal(char) for char in "[]{}")
+
+
+def _counts(shape: ObjectShape) -> set[str]:
+    """Return the keywords that bound the number of members of ``shape``."""
+    low = {"minProperties"} if shape.lo else set()
+    return low | ({"maxProperties"} if shape.hi is not None else set())
 
 
 class Emitter:
@@ -203,7 +210,9 @@ class Emitter:
     def _object(self, shape: ObjectShape) -> str:
         self._ledger.spend(len(shape.members) + 1, "size")
         if shape.hi is not None or shape.lo:
-            return self._counted_object(shape)
+            if (len(shape.members) + 1) * max(shape.lo, shape.hi or 0) <= _COUNT_LIMIT:
+                return self._counted_object(shape)
+            self._ledger.notes.update(_counts(shape))
         first = next((i for i, member in enumerate(shape.members) if member.required), len(shape.members))
         pieces = [self._member(member, shared=index < first) for index, member in enumerate(shape.members)]
         tail = self._others(shape, after=True)

@@ -3,11 +3,11 @@
 
 Owns the choice between alternatives. A goal is a conjunction of literals; per JSON type its formulas are
 worked off one by one, a disjunction splits the branch, and every branch that survives is one shape. Child
-goals are again conjunctions of literals, of which there are finitely many, so recursion needs nothing special.
-(Smullyan, First-Order Logic, 1968, chapter II, for the method.)
+goals are again conjunctions of literals, of which there are finitely many, so recursion needs nothing
+special. (Smullyan, First-Order Logic, 1968, chapter II, for the method.)
 
-Invariant: every step is paid from the ledger; ``oneOf`` is a plain choice only where no value can satisfy two
-branches, and otherwise says so or excludes the overlap.
+Invariant: every step is paid from the ledger; ``oneOf`` is a plain choice only where no value can satisfy
+two branches, and otherwise says so or excludes the overlap.
 """
 
 from __future__ import annotations
@@ -141,6 +141,9 @@ class Expander:
         return True
 
     def _said_by(self, literal: int) -> Formula:
+        if literal < 0 and "not" in self._ledger.dropped:
+            self._ledger.note("not")
+            return And()
         return self._reader.formula(literal) if literal >= 0 else negate(self._reader.formula(~literal))
 
     def _choose(self, formula: Or | One, branch: _Branch, kind: str) -> bool:
@@ -151,6 +154,8 @@ class Expander:
             return False
         if len(parts) == 1:
             branch.todo.append(parts[0])
+        elif choice.keyword in self._ledger.dropped and choice.keyword != "oneOf":
+            self._ledger.note(choice.keyword)
         elif not any(part == Kind(kinds=ALL) or part == And() for part in parts):
             branch.choices.append(Or(parts=parts, keyword=choice.keyword))
         return True

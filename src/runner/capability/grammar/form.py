@@ -173,7 +173,7 @@ def satisfied(shape: ArrayShape, counts: tuple[int, ...]) -> bool:
 
 
 def advance(shape: ArrayShape, counts: tuple[int, ...], option: Option) -> tuple[int, ...] | None:
-    """Return the counts after an item, capped where they no longer matter, or ``None`` past an upper count."""
+    """Return the counts after an item, capped where they do not matter, or ``None`` past an upper one."""
     result = []
     for count, raised, contains in zip(counts, option.counts, shape.contains, strict=True):
         after = count + raised

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading GBNF, before an engine does.
 
-Owns the syntax (that of llama.cpp, ``grammars/README.md`` there) and the checks that keep a bad grammar away
-from engines: some crash on one. Leaves matching to ``match``.
+Owns the syntax (that of llama.cpp, ``grammars/README.md`` there) and the checks that keep a bad grammar
+away from engines: some crash on one. Leaves matching to ``match``.
 
-Invariant: a grammar that passes parses in every dialect we target; one that does not never reaches an engine.
+Invariant: a grammar that passes parses in every dialect we target; one that does not never reaches an
+engine.
 """
 
 from __future__ import annotations

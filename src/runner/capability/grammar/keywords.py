@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The meaning of each keyword of JSON Schema.
 
-Owns one function per keyword or group of keywords that speak together. Leaves nodes and references to ``read``,
-conjunctions to ``expand``, and the tracking of what was evaluated to ``unevaluated``.
+Owns one function per keyword or group of keywords that speak together. Leaves nodes and references to
+``read``, conjunctions to ``expand``, and the tracking of what was evaluated to ``unevaluated``.
 
 Invariant: a keyword is read exactly, or becomes ``Unknown``, or the schema is refused.
 """

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """From the form back to a plain JSON Schema, for endpoints that take one.
 
-Owns the lowered text: one type per alternative, members, items and bounds spelled out, references only where
-the schema is recursive. What the target keyword cannot say is left out, since every reply is validated again.
+Owns the lowered text: one type per alternative, members, items and bounds spelled out, references only
+where the schema is recursive. What the target keyword cannot say is left out, since every reply is
+validated again.
 
 Invariant: the lowered schema accepts every value that the grammar accepts.
 """
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from .form import Form
 
 _INLINE_LIMIT = 2000
+_DEPTH_LIMIT = 24
 
 
 def lower(form: Form) -> dict[str, object]:
@@ -64,7 +66,8 @@ class _Lowering:
         if not wanted - {TRUE}:
             return {}
         self._size += 1
-        if wanted in self._open or wanted in self._names or self._size > _INLINE_LIMIT:
+        deep = len(self._open) > _DEPTH_LIMIT or self._size > _INLINE_LIMIT
+        if deep or wanted in self._open or wanted in self._names:
             name = self._names.setdefault(wanted, f"d{len(self._names) + 1}")
             return {"$ref": f"#/$defs/{name}"}
         return self._alternatives(wanted)

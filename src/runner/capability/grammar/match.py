@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Does a text belong to a grammar.
 
-Owns the matcher: generalised LL recognition with a shared stack (Scott and Johnstone, GLL Parsing, 2010), one
-pass over the text, without recursion in Python. Leaves syntax to ``gbnf``.
+Owns the matcher: generalised LL recognition with a shared stack (Scott and Johnstone, GLL Parsing, 2010),
+one pass over the text, without recursion in Python. Leaves syntax to ``gbnf``.
 
 Invariant: an answer is exact, or the bound on work is passed and ``MatchTooCostlyError`` says so.
 """
@@ -86,7 +86,7 @@ class _Compiler:
             start = self.program.starts[name] = self.program.new()
             self.program.ends.add(self._add(term, start))
 
-    def _add(self, term: Term, start: int) -> int:
+    def _add(self, term: Term, start: int) -> int:  # noqa: C901 - one case per term
         """Append ``term`` after node ``start`` and return the node where it ends."""
         program = self.program
         end = start

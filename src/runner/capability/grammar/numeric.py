@@ -126,9 +126,53 @@ def _modulus(multiples: Iterable[Fraction]) -> _Modulus | None:
     return _Modulus(step=step, places=places)
 
 
-_State: TypeAlias = tuple[
-    str, tuple[str, int, int] | None, tuple[str, int, int] | None, tuple[int, int] | None
-]
+_State: TypeAlias = tuple[str, tuple[str, int, int], tuple[str, int, int], tuple[int, int]]
+"""Where in the syntax, the comparison with each bound, and the remainder."""
+
+
+def _syntax(phase: str, char: str, *, integral: bool) -> str | None:
+    """Return the next phase: start, zero, whole, point, zeros (after the point), part (a digit not zero)."""
+    if char == ".":
+        return "point" if phase in ("zero", "whole") and not integral else None
+    match phase:
+        case "start":
+            return "zero" if char == "0" else "whole"
+        case "point" | "zeros":
+            return "zeros" if char == "0" else "part"
+        case "whole" | "part":
+            return phase
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class _Magnitudes:
+    """Four machines side by side: syntax, two comparisons and a remainder; those not needed stand still."""
+
+    integral: bool | None
+    bounds: Bounds
+    low: _Compare | None
+    high: _Compare | None
+    modulus: _Modulus | None
+
+    def step(self, state: _State, index: int) -> _State | None:
+        char = _SYMBOLS.get(index)
+        phase = _syntax(state[0], char, integral=self.integral is True) if char else None
+        if char is None or phase is None:
+            return None
+        remainder = self.modulus.advance(state[3], char) if self.modulus else state[3]
+        if remainder is None:
+            return None
+        low = self.low.step(state[1], char) if self.low else state[1]
+        return (phase, low, self.high.step(state[2], char) if self.high else state[2], remainder)
+
+    def accepts(self, state: _State) -> bool:
+        if state[0] in ("start", "point") or (self.integral is False and state[0] != "part"):
+            return False
+        if self.low and self.low.order(state[1]) < int(self.bounds.lo_open):
+            return False
+        if self.high and self.high.order(state[2]) > -int(self.bounds.hi_open):
+            return False
+        return not self.modulus or self.modulus.divides(state[3])
 
 
 def magnitudes(shape: NumberShape, bounds: Bounds) -> Dfa:
@@ -137,59 +181,16 @@ def magnitudes(shape: NumberShape, bounds: Bounds) -> Dfa:
     ``bounds`` are of the magnitude, not negative. Raises ``TooLargeError`` when digits or remainders are too
     many.
     """
-    low, high, modulus = _compare(bounds.lo), _compare(bounds.hi), _modulus(shape.multiples)
-
-    def syntax(phase: str, char: str) -> str | None:
-        """Phases: start, zero, whole, point, zeros (after the point), part (some digit not zero)."""
-        if char == ".":
-            return "point" if phase in ("zero", "whole") and shape.integral is not True else None
-        match phase:
-            case "start":
-                return "zero" if char == "0" else "whole"
-            case "whole":
-                return "whole"
-            case "point" | "zeros":
-                return "zeros" if char == "0" else "part"
-            case "part":
-                return "part"
-        return None
-
-    def step(state: _State, index: int) -> _State | None:
-        char = _SYMBOLS.get(index)
-        phase = syntax(state[0], char) if char else None
-        if char is None or phase is None:
-            return None
-        after = modulus.advance(state[3], char) if modulus and state[3] else None
-        if modulus and after is None:
-            return None
-        return (
-            phase,
-            low.step(state[1], char) if low and state[1] else None,
-            high.step(state[2], char) if high and state[2] else None,
-            after,
-        )
-
-    def accepting(state: _State) -> bool:
-        if state[0] in ("start", "point") or (shape.integral is False and state[0] != "part"):
-            return False
-        if low and state[1] and low.order(state[1]) < int(bounds.lo_open):
-            return False
-        if high and state[2] and high.order(state[2]) > -int(bounds.hi_open):
-            return False
-        return not (modulus and state[3]) or modulus.divides(state[3])
-
+    machine = _Magnitudes(
+        shape.integral, bounds, _compare(bounds.lo), _compare(bounds.hi), _modulus(shape.multiples)
+    )
     return explore(
         starts=_STARTS,
-        first=(
-            "start",
-            ("i", 0, 0) if low else None,
-            ("i", 0, 0) if high else None,
-            (0, -1) if modulus else None,
-        ),
-        step=step,
-        accepting=accepting,
+        first=("start", ("i", 0, 0), ("i", 0, 0), (0, -1)),
+        step=machine.step,
+        accepting=machine.accepts,
         limit=20_000,
-        keyword="multipleOf" if modulus else "number",
+        keyword="multipleOf" if machine.modulus else "number",
     )
 
 

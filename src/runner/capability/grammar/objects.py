@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Settling objects: which names, in which order, with which goals.
 
-Owns the sorting of names into declared members and classes of other names. Two classes never share a name and
-no class holds a declared one, so a second member of the same name can only repeat what the first satisfies.
+Owns the sorting of names into declared members and classes of other names. Two classes never share a name
+and no class holds a declared one, so a second member of the same name can only repeat what the first
+satisfies.
 
-Invariant: a generated name gets every constraint that the schema puts on it; where repetition of a name could
-deceive a count, the keyword is noted.
+Invariant: a generated name gets every constraint that the schema puts on it; where repetition of a name
+could deceive a count, the keyword is noted.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from .model import (
 from .pattern import UnsupportedPatternError
 from .regex import language
 from .shapes import both_strings, few_words, goal, in_strings, settle_string
+from .terminals import writable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,7 +81,9 @@ class ObjectSettler:
             literals: list[int] = []
             for group, table in zip(draft.members, tables, strict=True):
                 literals.extend(self._literals(name, group, table))
-            if allowed is not None and not any(in_strings(shape, name) for shape in allowed):
+            if not writable(name) or (
+                allowed is not None and not any(in_strings(shape, name) for shape in allowed)
+            ):
                 literals.append(FALSE)
             member = Member(name=name, goal=goal(literals), required=name in draft.required)
             if member.required and member.goal == _NEVER:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reading a regular expression of JSON Schema (an ECMA-262 subset).
 
-Owns syntax and the meaning of classes. The specification means ECMA-262 and validators use what their language
-has, so a class has a narrow reading, what both take for it, and a wide one, what either may take for it.
-Leaves sets of strings to ``regex``.
+Owns syntax and the meaning of classes. The specification means ECMA-262 and validators use what their
+language has, so a class has a narrow reading, what both take for it, and a wide one, what either may take
+for it. Leaves sets of strings to ``regex``.
 
 Invariant: a construct outside the subset raises ``UnsupportedPatternError``; it is never guessed.
 """
@@ -125,6 +125,7 @@ class Parser:
         self._depth = 0
 
     def parse(self) -> Regex:
+        """Return the whole pattern. Raises ``UnsupportedPatternError`` and ``TooLargeError``."""
         regex = self._choice()
         if self._at < len(self._text):
             raise UnsupportedPatternError("unbalanced parenthesis")
@@ -164,25 +165,27 @@ class Parser:
 
     def _term(self) -> Regex:
         char = self._next()
+        if char == "(":
+            return self._group()
+        if char == "^":
+            return Anchor(end=False)
+        if char == "$":
+            # Python's "$" also stands before a last line feed.
+            newline = Sequence(parts=(Chars(ranges=((10, 10),)), Anchor(end=True)))
+            return Choice(parts=(Anchor(end=True), newline)) if self._wide else Anchor(end=True)
+        return Chars(ranges=self._one(char))
+
+    def _one(self, char: str) -> Ranges:
         match char:
-            case "^":
-                return Anchor(end=False)
-            case "$":
-                # Python's "$" also stands before a last line feed.
-                newline = Sequence(parts=(Chars(ranges=((10, 10),)), Anchor(end=True)))
-                return Choice(parts=(Anchor(end=True), newline)) if self._wide else Anchor(end=True)
-            case "(":
-                return self._group()
             case "[":
-                return Chars(ranges=self._class())
+                return self._class()
             case ".":
-                return Chars(ranges=self._named_class(".", wide=self._wide))
+                return self._named_class(".", wide=self._wide)
             case "\\":
-                return Chars(ranges=self._escape(wide=self._wide))
+                return self._escape(wide=self._wide)
             case "*" | "+" | "?":
                 raise UnsupportedPatternError("nothing to repeat")
-            case _:
-                return Chars(ranges=((ord(char), ord(char)),))
+        return ((ord(char), ord(char)),)
 
     def _group(self) -> Regex:
         look: bool | None = None

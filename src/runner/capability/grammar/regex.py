@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Regular expressions as sets of strings.
 
-Owns the automaton of a pattern: searched anywhere unless anchored, look-aheads right after ``^`` as intersections
-and differences. Leaves syntax to ``pattern`` and what to do with an unsupported pattern to the caller.
+Owns the automaton of a pattern: searched anywhere unless anchored, look-aheads right after ``^`` as
+intersections and differences. Leaves syntax to ``pattern`` and what to do with an unsupported pattern to
+the caller.
 
 Invariant: the set is exact for the reading asked for, or an exception says that there is none.
 """
@@ -83,9 +84,26 @@ class _Nfa:
         """Return the moves on characters as half-open ranges of symbol classes, and their targets."""
         index = {start: position for position, start in enumerate(starts)}
         return {
-            state: (tuple((index[low], index.get(high + 1, len(starts))) for low, high in ranges), target)
+            state: (
+                tuple((index[low], index[high + 1] if high < TOP else len(starts)) for low, high in ranges),
+                target,
+            )
             for state, (ranges, target) in self.chars.items()
         }
+
+    def row(
+        self, state: frozenset[int], reach: dict[int, tuple[Ranges, int]], size: int
+    ) -> list[frozenset[int]]:
+        """Return the closed set of states after ``state`` for each of ``size`` symbol classes."""
+        hit: list[set[int]] = [set() for _ in range(size)]
+        for member in state & reach.keys():
+            spans, target = reach[member]
+            for low, high in spans:
+                for position in range(low, high):
+                    hit[position].add(target)
+        keys = [frozenset(targets) for targets in hit]
+        closed = {key: self.closure(key) for key in set(keys)}
+        return [closed[key] for key in keys]
 
     def closure(self, states: frozenset[int], *, start: bool = False, end: bool = False) -> frozenset[int]:
         found = set(states)
@@ -115,23 +133,11 @@ def _determinise(regex: Regex) -> Dfa:
     first = nfa.closure(frozenset({begin}), start=True)
     rows: dict[frozenset[int], list[frozenset[int]]] = {}
 
-    def row(state: frozenset[int]) -> list[frozenset[int]]:
-        hit: list[set[int]] = [set() for _ in starts]
-        for member in state:
-            for low, high in reach[member][0] if member in reach else ():
-                for position in range(low, high):
-                    hit[position].add(reach[member][1])
-        closed: dict[frozenset[int], frozenset[int]] = {}
-        for targets in map(frozenset, hit):
-            if targets not in closed:
-                closed[targets] = nfa.closure(targets)
-        return [closed[frozenset(targets)] for targets in hit]
-
     def step(state: frozenset[int], symbol: int) -> frozenset[int] | None:
         if accept in state:
             return state  # the tail takes anything
         if state not in rows:
-            rows[state] = row(state)
+            rows[state] = nfa.row(state, reach, len(starts))
         return rows[state][symbol] or None
 
     def accepting(state: frozenset[int]) -> bool:
@@ -152,9 +158,9 @@ def _outcome(pattern: str, *, wide: bool) -> Dfa | UnsupportedPatternError | Too
 def language(pattern: str, *, wide: bool = False) -> Dfa:
     """Return the set of strings in which ``pattern`` is found.
 
-    The specification means ECMA-262; validators use what their language has. The set is the strings that match
-    in ECMA-262 and in Python's ``re``; when ``wide``, those that match in either, which is what to subtract.
-    Leading look-aheads after ``^`` become intersections and differences, which is what they mean there.
+    The specification means ECMA-262; validators use what their language has. The set is the strings that
+    match in ECMA-262 and in Python's ``re``; when ``wide``, those that match in either, which is what to
+    subtract. Look-aheads right after ``^`` become intersections and differences.
 
     Raises ``UnsupportedPatternError`` outside the subset and ``TooLargeError`` past the bounds.
     """

@@ -18,7 +18,7 @@ from .model import SchemaRefusedError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_DEPTH_LIMIT = 200
+_DEPTH_LIMIT = 2000
 _DATA = frozenset({"const", "enum", "default", "examples"})
 _MAPS = frozenset(
     {"properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies"}
@@ -45,7 +45,7 @@ class References:
         while stack:
             value, base, depth, is_schema = stack.pop()
             if depth > _DEPTH_LIMIT:
-                raise SchemaRefusedError("the schema nests more than 200 levels deep")
+                raise SchemaRefusedError("the schema nests more than 2000 levels deep")
             if isinstance(value, list):
                 stack.extend((item, base, depth + 1, True) for item in value)
             elif isinstance(value, dict):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Merging atoms into shapes.
 
-Owns ``meet`` (one more atom) and the settling of strings, numbers and arrays. Objects settle in ``objects``,
-since their names need more. Leaves choice between alternatives to ``expand``.
+Owns ``meet`` (one more atom) and the settling of strings, numbers and arrays. Objects settle in
+``objects``, since their names need more. Leaves choice between alternatives to ``expand``.
 
-Invariant: a shape without values is ``None``, so that nothing impossible is emitted; what is dropped is noted.
+Invariant: a shape without values is ``None``, so that nothing impossible is emitted; what is dropped is
+noted.
 """
 
 from __future__ import annotations
@@ -77,7 +78,7 @@ def goal(literals: Iterable[int]) -> Goal:
     return frozenset({FALSE}) if any(~literal in kept or literal == FALSE for literal in kept) else kept
 
 
-def meet(draft: Draft, atom: Atom, ledger: Ledger) -> Draft | None:
+def meet(draft: Draft, atom: Atom, ledger: Ledger) -> Draft | None:  # noqa: PLR0911 - one line per type
     """Return ``draft`` with ``atom``, or ``None`` when nothing satisfies both.
 
     An atom about another type leaves the draft as it is.

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """String shapes as GBNF.
 
-Owns listed strings (a trie when they are many), strings that are not listed, lengths and automata. Leaves the
-spelling of characters to ``terminals``.
+Owns listed strings (a trie when they are many), strings that are not listed, lengths and automata. Leaves
+the spelling of characters to ``terminals``.
 
-Invariant: a term is the whole JSON string, quotes included, and accepts the set of its shape and nothing else.
+Invariant: a term is the whole JSON string, quotes included, and accepts the set of its shape and nothing
+else.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ class StringWriter:
         self._exits: dict[tuple[frozenset[str], bool], str] = {}
 
     def term(self, shape: StringShape) -> str:
+        """Return the term for ``shape``, the same for the same shape; raises ``TooLargeError``."""
         if shape not in self._terms:
             self._terms[shape] = self._new_string(shape)
         return self._terms[shape]
@@ -108,7 +110,7 @@ class StringWriter:
         return names[0]
 
     def _off(self, chars: frozenset[str], end: bool) -> str:  # noqa: FBT001 - half of the key
-        """Return the rule for leaving a trie where ``chars`` stay in it, or ending it unless a word ends there."""
+        """Return the rule for leaving a trie by another character than ``chars``, or by ending there."""
         key = (chars, end)
         if key not in self._exits:
             others = inverse(union([(ord(char), ord(char)) for char in chars]))

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terminals of GBNF: literals and character classes, as JSON text spells characters.
 
-Owns escaping. Everything is written in ASCII, with the escapes that every GBNF dialect reads. Leaves structure
-to the emitters.
+Owns escaping. Everything is written in ASCII, with the escapes that every GBNF dialect reads. Leaves
+structure to the emitters.
 
-Invariant: inside a JSON string a control character, a quote and a backslash can only come out escaped, and each
-character has exactly one spelling, so that lengths count characters.
+Invariant: inside a JSON string a control character, a quote and a backslash can only come out escaped, and
+each character has exactly one spelling, so that lengths count characters.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def _code(code: int) -> str:
 def literal(text: str) -> str:
     """Return the GBNF terminal for exactly ``text``.
 
-    Arguments: ``text`` of Unicode characters, any length. Raises ``ValueError`` for a lone surrogate, which no
-    UTF-8 stream can carry.
+    Arguments: ``text`` of Unicode characters, any length. Raises ``ValueError`` for a lone surrogate, which
+    no UTF-8 stream can carry.
     """
     if any(_SURROGATES[0] <= ord(char) <= _SURROGATES[1] for char in text):
         raise ValueError("text: a lone surrogate has no UTF-8 form; remove it")

@@ -5,7 +5,8 @@ Owns the case analysis: which branches hold decides which names and positions we
 combination of branches is a case, with its own set, and the cases are alternatives. Leaves all else to
 ``read``.
 
-Invariant: too many cases, or ``contains`` beside ``unevaluatedItems``, become ``Unknown``: noted, not guessed.
+Invariant: too many cases, or ``contains`` beside ``unevaluatedItems``, become ``Unknown``: noted, not
+guessed.
 """
 
 from __future__ import annotations
@@ -89,9 +90,8 @@ class _Cases:
             return [_Case()]
         inner = self._reader.references.base_of(schema, base)
         found = [[_own(schema, outer=depth == 0)]]
-        for key in ("$ref", "$recursiveRef"):
-            if key in schema:
-                found.append(self.of(*self._reader.resolve(schema[key], inner), depth + 1))
+        references = [schema[key] for key in ("$ref", "$recursiveRef") if key in schema]
+        found.extend(self.of(*self._reader.resolve(name, inner), depth + 1) for name in references)
         if "$dynamicRef" in schema:
             raise TooLargeError("unevaluatedProperties")
         found.extend(self.of(part, inner, depth + 1) for part in self._list(schema, "allOf"))

@@ -37,6 +37,7 @@ from runner.perimeter.trace.records import (
     Unverifiable,
 )
 from runner.perimeter.trace.recover import ReadLog, encode_pin, log_name, read_last
+from runner.perimeter.trace.shape import IS_ID
 
 MAX_RECORDS: Final = 100_000
 _ID_BYTES: Final = 16
@@ -74,7 +75,7 @@ class Trace:
     As a context manager it closes itself, with reason `error` when an exception leaves the block.
     """
 
-    def __init__(  # the arguments are the ports of `open`
+    def __init__(
         self,
         *,
         store: LogStore,
@@ -248,6 +249,7 @@ class Trace:
         self._file = self._store.create(log_name(self._log_no, log_id), head)
         try:
             self._pin(self._chain.head())
+            self._durable = self._chain.size
             if last is not None and not last.complete:
                 self._add(last.as_recovery(), None)
                 self.barrier()
@@ -284,10 +286,12 @@ class Trace:
     def _in_task(self, record: Record, task: str | None) -> Record:
         """Return `record` as it enters `task`, its counts filled in; raise `TraceError` if it cannot."""
         if (record.TASK == "must" and task is None) or (record.TASK == "no" and task is not None):
-            raise TraceError(f"a {record.kind} record {'needs' if task is None else 'has no'} task")
+            raise TraceError(f"a {record.kind} record {'needs a' if task is None else 'has no'} task")
         if task is None:
             return record
         if isinstance(record, TaskStart):
+            if not IS_ID(task):
+                raise TraceError("a task id is 32 hex digits: mint it with mint_id (I12)")
             if task in self._tasks or task in self._past_tasks:
                 raise TraceError("this task was started before")
         elif task not in self._tasks:

@@ -36,7 +36,8 @@ def _no_repeats(value: object) -> bool:
     return isinstance(value, tuple) and len(set(value)) == len(value)
 
 
-Hex32 = Annotated[str, matching(r"[0-9a-f]{32}")]
+IS_ID: Final = matching(r"[0-9a-f]{32}")
+Hex32 = Annotated[str, IS_ID]
 """An id: 128 random bits."""
 Hex64 = Annotated[str, matching(r"[0-9a-f]{64}")]
 """A digest or a commitment."""

@@ -6,6 +6,7 @@ from hashlib import sha256
 
 import pytest
 
+from runner.kernel.messages import JsonObject
 from runner.perimeter.trace.commit import (
     caps_digest,
     commitment,
@@ -22,7 +23,7 @@ def test_i12_a_commitment_is_a_mac_under_the_salt() -> None:
 
 
 def test_digests_are_canonical_and_prefixed() -> None:
-    value = {"b": 1, "a": "à"}
+    value: JsonObject = {"b": 1, "a": "à"}
     canonical = '{"a":"à","b":1}'.encode()
     assert policy_digest(value) == sha256(b"akaion-policy/1\0" + canonical).hexdigest()
     assert config_digest(value) == sha256(b"akaion-config/1\0" + canonical).hexdigest()

@@ -52,6 +52,10 @@ def test_i9_a_record_is_durable_and_sealed_after_the_barrier_and_not_before(stud
 
 def test_i9_a_barrier_with_nothing_new_adds_no_seal(studio: "Studio") -> None:
     trace = studio.open()
+    studio.store.pin, pin = b"not written again", studio.store.pin
+    trace.barrier()
+    assert studio.store.pin == b"not written again"
+    studio.store.pin = pin
     trace.barrier(trace.append(STEP, task=start(trace)))
     before = studio.log.durable
     trace.barrier()
@@ -241,6 +245,14 @@ def test_a_record_stands_where_its_kind_may_stand(studio: "Studio") -> None:
             trace.append(record, task=where)
     trace.append(STEP, task=task)
     trace.close()
+
+
+def test_i12_a_task_id_is_minted_and_never_a_word_of_somebody_else(studio: "Studio") -> None:
+    trace = studio.open()
+    for name in ("Rossi contro Bianchi", "A" * 32, "a" * 31, ""):
+        with pytest.raises(TraceError, match="mint_id") as caught:
+            trace.append(r.TaskStart(goal_commit="0" * 64, data_class=DataClass.C1), task=name)
+        assert "Rossi" not in str(caught.value)
 
 
 def test_open_tasks_end_with_the_log(studio: "Studio") -> None:
