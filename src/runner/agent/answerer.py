@@ -5,7 +5,6 @@ Owns the answer's form: the model picks one of the very lines that were read (th
 says what it means. Leaves the check of the quote to `evidence` and its worth to `judge`.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -29,7 +28,7 @@ class Draft:
 async def draft_answer(session: Session) -> Draft:
     """Return the model's answer from everything the run has read so far."""
     session.think("answering")
-    excerpts = list(_quotable(session))
+    excerpts = session.quotable()
     if not excerpts:
         return await _free_answer(session)
     shown = session.task.derive(_page(excerpts), [block for block, lines in session.read if lines])
@@ -53,17 +52,6 @@ async def _free_answer(session: Session) -> Draft:
         prompts.FREE_ANSWER, session.task.goal, *outputs, schema=prompts.FREE_SCHEMA, max_tokens=256
     )
     return Draft(block=reply.block, text=reply.value["answer"], evidence=None)
-
-
-def _quotable(session: Session) -> Iterator[Excerpt]:
-    """Yield the lines of the newest outputs that have any, each line once, blank ones left out."""
-    seen: set[tuple[str, int]] = set()
-    for _, excerpts in reversed(session.read):
-        for excerpt in excerpts:
-            place = (excerpt.file, excerpt.line)
-            if place not in seen and len(excerpt.text.strip()) > 3:  # noqa: PLR2004 - a rule or a bullet says nothing
-                seen.add(place)
-                yield excerpt
 
 
 def _page(excerpts: list[Excerpt]) -> str:

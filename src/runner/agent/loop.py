@@ -14,7 +14,7 @@ from runner.agent.judge import supports
 from runner.agent.planner import is_question_over_files, next_call, search
 from runner.agent.session import Session
 from runner.agent.steps import Budget, Event, RunResult, Stop, StopReason
-from runner.kernel.errors import LoopError
+from runner.kernel.errors import ClassifierFault, LoopError
 from runner.perimeter.client import SealedClient
 from runner.perimeter.task import Outcome
 from runner.perimeter.toolbox import SealedTools
@@ -55,7 +55,8 @@ class AgentLoop:
         """Do what `goal` asks and return what came of it.
 
         A denial, a spent budget and a failing backend are results with a stop reason. Raises `TraceError`
-        when the run could not be recorded, `SealError` when blocks were tampered with.
+        when the run could not be recorded, `SealError` when blocks were tampered with, and
+        `ClassifierFault` when `goal` itself could not be classified.
         """
         with self._client.task(goal) as task:
             session = Session(
@@ -72,6 +73,8 @@ class AgentLoop:
                 result = _result(session, None, StopReason.TIME)
             except Stop as stop:
                 result = _result(session, None, stop.reason, stop.detail)
+            except ClassifierFault as fault:
+                result = _result(session, None, StopReason.FAILED, str(fault))
             else:
                 reason = StopReason.NOT_FOUND if draft is None else StopReason.ANSWERED
                 result = _result(session, draft, reason)
@@ -81,14 +84,14 @@ class AgentLoop:
 
 async def _work(session: Session) -> Draft | None:
     """Return an answer that stood its check, or None when the files do not hold one. Raises `Stop`."""
-    if is_question_over_files(session):
-        await search(session)
-    else:
+    if not is_question_over_files(session):
         while await next_call(session):
             pass
+        return await draft_answer(session)
+    await search(session)
+    if not session.quotable():
+        return None
     draft = await draft_answer(session)
-    if draft.evidence is None:
-        return None if any(lines for _, lines in session.read) else draft
     return draft if await supports(session, draft) else None
 
 

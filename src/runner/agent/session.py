@@ -7,17 +7,21 @@ of them share. Holds only sealed objects, so every inference and every call pass
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from runner.agent.progress import ProgressGuard
 from runner.agent.steps import Budget, Event, FailedStep, Step, Stop, StopReason, ToolStep
-from runner.kernel.errors import BackendError, ClassifierFault, EgressDenied, ReplyInvalid, TransportError
+from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, TransportError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.messages import Block, JsonObject, Message, Role, ToolCall
 from runner.kernel.ports import Excerpt
 from runner.perimeter.client import Reply, SealedClient
 from runner.perimeter.task import Task
 from runner.perimeter.toolbox import SealedTools, ToolReply
+
+
+MEANINGFUL: Final = 4
+"""Characters a line needs to be worth quoting: a rule or a bullet says nothing."""
 
 
 class Session:
@@ -75,7 +79,7 @@ class Session:
         except ReplyInvalid as invalid:
             self.steps.append(FailedStep(failure=str(invalid).partition(":")[0]))
             return None
-        except (BackendError, ClassifierFault, TransportError) as error:
+        except (BackendError, TransportError) as error:
             raise Stop(StopReason.FAILED, str(error)) from error
         self.tokens += reply.usage.prompt_tokens + reply.usage.completion_tokens
         return reply
@@ -97,6 +101,15 @@ class Session:
         self.read.append((reply.block, reply.excerpts))
         self._tell("result", reply.status)
         return reply
+
+    def quotable(self) -> list[Excerpt]:
+        """Return the lines read so far that say something, the newest output first, each place once."""
+        lines: dict[tuple[str, int], Excerpt] = {}
+        for _, excerpts in reversed(self.read):
+            for excerpt in excerpts:
+                if len(excerpt.text.strip()) >= MEANINGFUL:
+                    lines.setdefault((excerpt.file, excerpt.line), excerpt)
+        return list(lines.values())
 
     def think(self, about: str) -> None:
         """Say what the model is about to do."""

@@ -27,10 +27,12 @@ from .terms import GrammarSyntaxError
 
 FUEL = 60_000
 """Elementary steps of one attempt: about a third of a second."""
-_ATTEMPTS = 3
-_DROPPABLE = frozenset(
-    "oneOf not anyOf if dependentSchemas dependentRequired unevaluatedProperties unevaluatedItems".split()
+_GIVEN_UP = (
+    frozenset[str](),
+    frozenset({"oneOf", "not"}),
+    frozenset({"oneOf", "not", "anyOf", "if", "dependentSchemas", "dependentRequired"}),
 )
+"""What each attempt gives up from the start, should the budget not suffice; the last before refusing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,20 +60,17 @@ def compile_schema(schema: Mapping[str, object] | bool, *, assert_formats: bool 
     Returns an answer for any schema, within about a second; never raises for the content of ``schema``.
     """
     document: Mapping[str, object] = {"not": {}} if schema is False else {} if schema is True else schema
-    dropped: frozenset[str] = frozenset()
-    for _ in range(_ATTEMPTS):
-        ledger = Ledger(fuel=FUEL, dropped=dropped)
+    reason = ""
+    for dropped in _GIVEN_UP:
         try:
-            return _compiled(document, ledger, assert_formats=assert_formats)
+            return _compiled(document, Ledger(fuel=FUEL, dropped=dropped), assert_formats=assert_formats)
         except TooLargeError as error:
-            if error.keyword in dropped or error.keyword not in _DROPPABLE:
-                return _refused(f"{error.keyword}: too large to compile")
-            dropped |= {error.keyword, "oneOf"}
+            reason = f"{error.keyword}: too large to compile"
         except SchemaRefusedError as error:
             return _refused(str(error))
         except RecursionError:
             return _refused("the schema nests too deeply")
-    return _refused("too large to compile")
+    return _refused(reason)
 
 
 def _refused(reason: str) -> CompiledSchema:

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The loop's own promises: budgets bound it, quotes are checked, every stop has a reason, nothing repeats."""
+
+import json
+import threading
+from typing import Any
+
+import anyio
+import pytest
+
+from runner.agent.loop import AgentLoop
+from runner.agent.steps import Budget, FailedStep, StopReason, ToolStep
+from runner.kernel.errors import BackendError, LoopError
+from runner.kernel.inference import InferenceRequest
+from runner.kernel.labels import DataClass
+from runner.kernel.ports import Effect, Excerpt, ToolOutput
+from runner.testing import FakeClassifier, FakeTool, Truncated, first_instance
+
+LINES = (
+    Excerpt(file="files/a.txt", line=3, text="The meeting is on Monday."),
+    Excerpt(file="files/a.txt", line=4, text="The fee is nine crowns."),
+)
+QUERY = {
+    "type": "object",
+    "properties": {"query": {"type": "string"}, "path": {"type": "string"}},
+    "required": ["query"],
+    "additionalProperties": False,
+}
+NOTE = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}},
+    "required": ["text"],
+    "additionalProperties": False,
+}
+
+
+def obey(request: InferenceRequest) -> str:
+    """Answer any request with the first value its schema allows."""
+    assert request.schema is not None
+    return json.dumps(first_instance(request.schema))
+
+
+def searcher(output: ToolOutput | Exception | None = None) -> FakeTool:
+    found = ToolOutput(text="found", excerpts=LINES) if output is None else output
+    return FakeTool(name="search_text", output=found, parameters=QUERY)
+
+
+def noter() -> FakeTool:
+    return FakeTool(name="note", parameters=NOTE, effect=Effect.HOST, path_arguments=frozenset())
+
+
+def loop_over(world: Any, *tools: FakeTool, **options: Any) -> AgentLoop:
+    return AgentLoop(client=world.client, tools=world.perimeter.seal_tools(tools), **options)
+
+
+def test_an_answer_comes_with_a_quote_that_was_read(make_world: Any, grant: Any) -> None:
+    tool = searcher()
+    world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("When is the meeting?")
+    assert result.stop is StopReason.ANSWERED
+    (evidence,) = result.evidence
+    assert evidence.quote in {excerpt.text for excerpt in LINES}
+    assert evidence.file == "files/a.txt"
+    assert result.data_class is DataClass.C1
+    assert [step.tool for step in result.steps if isinstance(step, ToolStep)] == ["search_text"]
+    assert world.records("task_end")[0]["outcome"] == "done"
+
+
+def test_the_question_itself_is_among_the_words_searched_for(make_world: Any, grant: Any) -> None:
+    tool = searcher()
+    world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool)})
+    loop_over(world, tool).run("When is the meeting?")
+    assert "When is the meeting?" in str(tool.calls[0].arguments["query"])
+
+
+def test_a_quote_that_was_not_read_is_no_evidence_and_no_answer(make_world: Any, grant: Any) -> None:
+    def lie(request: InferenceRequest) -> str:
+        honest = json.loads(obey(request))
+        return json.dumps(honest | {"quote": "I made this up."} if "quote" in honest else honest)
+
+    tool = searcher()
+    world = make_world(replies=[lie] * 9, grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("When is the meeting?")
+    assert result.stop is StopReason.FAILED
+    assert result.evidence == ()
+    assert result.answer == ""
+    assert FailedStep(failure="schema_violation") in result.steps
+
+
+def test_nothing_found_is_an_honest_not_found(make_world: Any, grant: Any) -> None:
+    tool = searcher(ToolOutput(text="nothing found"))
+    world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("When is the meeting?")
+    assert result.stop is StopReason.NOT_FOUND
+    assert result.evidence == ()
+
+
+@pytest.mark.parametrize("bad", ["not json", '{"italian": 3}', Truncated(text="{}"), "NaN", '{"a":1,"a":2}'])
+def test_an_invalid_reply_is_asked_for_once_more_and_counted(bad: Any, make_world: Any, grant: Any) -> None:
+    tool = searcher()
+    world = make_world(replies=[bad, *[obey] * 9], grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("When is the meeting?")
+    assert result.stop is StopReason.ANSWERED
+    assert isinstance(result.steps[0], FailedStep)
+
+
+def test_replies_that_stay_invalid_end_the_run(make_world: Any, grant: Any) -> None:
+    tool = searcher()
+    world = make_world(replies=["no"] * 9, grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("q")
+    assert (result.stop, tool.calls) == (StopReason.FAILED, [])
+    assert len(world.backend.transport.sent) == 2
+    assert world.records("task_end")[0]["outcome"] == "failed"
+
+
+def test_a_denied_request_ends_the_run_with_the_rule(make_world: Any, grant: Any) -> None:
+    tool = searcher()
+    world = make_world(replies=[obey], local=False, ceiling=DataClass.C0, grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("q")
+    assert result.stop is StopReason.DENIED
+    assert "class-above-ceiling" in result.detail
+    assert world.backend.transport.sent == []
+
+
+def test_a_failing_backend_ends_the_run_without_its_text(make_world: Any, grant: Any) -> None:
+    tool = searcher()
+    world = make_world(replies=[BackendError("refused")], grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("q")
+    assert (result.stop, result.detail) == (StopReason.FAILED, "refused")
+
+
+def test_i7_a_failing_classifier_ends_the_run(make_world: Any, grant: Any) -> None:
+    class Failing(FakeClassifier):
+        def classify(self, text: str, *, source: str | None = None) -> Any:
+            if text == "found":
+                raise RuntimeError("the payload: found")
+            return super().classify(text, source=source)
+
+    tool = searcher()
+    world = make_world(replies=[obey] * 9, classifier=Failing(), grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("q")
+    assert result.stop is StopReason.FAILED
+    assert "payload" not in result.detail
+
+
+def calls_of(result: Any) -> int:
+    return sum(isinstance(step, ToolStep) for step in result.steps)
+
+
+def noting(limit: int) -> Any:
+    """Return a model that asks for `limit` different notes, then answers."""
+    texts = iter(f"note {number}" for number in range(limit))
+    state = {"done": 0}
+
+    def reply(request: InferenceRequest) -> str:
+        asked: Any = request.schema
+        if "tool" in asked["properties"]:
+            return json.dumps({"tool": "note" if state["done"] < limit else "answer"})
+        if "text" in asked["properties"]:
+            state["done"] += 1
+            return json.dumps({"text": next(texts)})
+        return obey(request)
+
+    return reply
+
+
+def test_a_tool_of_the_host_is_chosen_filled_and_answered_from(make_world: Any, grant: Any) -> None:
+    tool = noter()
+    world = make_world(replies=[noting(2)] * 9, grants={"note": grant(tool, roots=())})
+    result = loop_over(world, tool).run("Keep two notes.")
+    assert [call.arguments["text"] for call in tool.calls] == ["note 0", "note 1"]
+    assert result.stop is StopReason.ANSWERED
+    assert result.evidence == ()
+
+
+def test_the_budget_of_steps_bounds_the_run(make_world: Any, grant: Any) -> None:
+    tool = noter()
+    world = make_world(replies=[noting(99)] * 99, grants={"note": grant(tool, roots=())})
+    result = loop_over(world, tool, budget=Budget(steps=3)).run("Keep notes.")
+    assert (result.stop, calls_of(result), len(tool.calls)) == (StopReason.STEPS, 3, 3)
+    assert world.records("task_end")[0]["outcome"] == "stopped"
+
+
+def test_the_budget_of_tokens_bounds_the_run(make_world: Any, grant: Any) -> None:
+    tool = noter()
+    world = make_world(replies=[noting(99)] * 99, grants={"note": grant(tool, roots=())})
+    result = loop_over(world, tool, budget=Budget(tokens=10, steps=99)).run("Keep notes.")
+    assert result.stop is StopReason.TOKENS
+    assert result.tokens >= 10
+    assert calls_of(result) < 10
+
+
+def test_the_budget_of_time_bounds_the_run_even_inside_a_tool(make_world: Any, grant: Any) -> None:
+    release = threading.Event()
+    tool = noter()
+    run = tool.run
+    tool.run = lambda call: (release.wait(60), run(call))[1]  # type: ignore[method-assign]
+    world = make_world(replies=[noting(1)] * 9, grants={"note": grant(tool, roots=())})
+    result = loop_over(world, tool, budget=Budget(seconds=0.3)).run("Keep a note.")
+    release.set()
+    assert result.stop is StopReason.TIME
+    assert world.records("tool_result") == []
+
+
+def test_the_same_call_is_not_made_twice(make_world: Any, grant: Any) -> None:
+    tool = noter()
+    same = [{"tool": "note"}, {"text": "again"}] * 5
+    world = make_world(replies=same, grants={"note": grant(tool, roots=())})
+    result = loop_over(world, tool).run("Keep notes.")
+    assert (result.stop, len(tool.calls)) == (StopReason.NO_PROGRESS, 1)
+
+
+def test_a_denied_call_is_told_to_the_model_and_the_run_goes_on(make_world: Any, grant: Any) -> None:
+    tool = noter()
+    world = make_world(replies=[noting(1)] * 9, grants={"note": grant(tool, roots=(), ask=True)})
+    result = loop_over(world, tool).run("Keep a note.")
+    assert [step.status for step in result.steps if isinstance(step, ToolStep)] == ["denied"]
+    assert tool.calls == []
+    assert result.stop is StopReason.ANSWERED
+
+
+def test_run_inside_an_event_loop_names_arun(make_world: Any) -> None:
+    loop = loop_over(make_world())
+
+    async def inside() -> None:
+        with pytest.raises(LoopError, match="arun"):
+            loop.run("q")
+
+    anyio.run(inside)
+
+
+def test_client_and_tools_of_two_perimeters_are_refused(make_world: Any) -> None:
+    one, other = make_world(), make_world()
+    with pytest.raises(LoopError, match="two perimeters"):
+        AgentLoop(client=one.client, tools=other.perimeter.seal_tools([]))
+
+
+def test_events_tell_what_happens_in_order(make_world: Any, grant: Any) -> None:
+    tool, told = searcher(), list[str]()
+    world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool)})
+    loop_over(world, tool, on_event=lambda event: told.append(event.kind)).run("q")
+    order = [kind for kind in told if kind != "text"]
+    assert order[:3] == ["thinking", "call", "result"]
+    assert "text" in told
+
+
+def test_i12_reprs_of_results_hold_no_content(make_world: Any, grant: Any) -> None:
+    tool = searcher()
+    world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("When is the meeting?")
+    assert "Monday" not in repr(result)
+    assert "meeting" not in repr(result)
