@@ -19,7 +19,6 @@ from runner.perimeter.client import Reply, SealedClient
 from runner.perimeter.task import Task
 from runner.perimeter.toolbox import SealedTools, ToolReply
 
-
 MEANINGFUL: Final = 4
 """Characters a line needs to be worth quoting: a rule or a bullet says nothing."""
 

@@ -7,7 +7,7 @@ See ``README.md`` beside this file. It stands alone: it imports the standard lib
 from .canonical import arrangements, canonical_text
 from .compile import CompiledSchema, compile_schema
 from .gbnf import Grammar, parse_gbnf, validate_gbnf
-from .match import MatchTooCostlyError, matches
+from .match import MatchTooCostlyError, begins, matches
 from .terminals import json_literal, literal
 from .terms import GrammarSyntaxError
 
@@ -17,6 +17,7 @@ __all__ = [
     "GrammarSyntaxError",
     "MatchTooCostlyError",
     "arrangements",
+    "begins",
     "canonical_text",
     "compile_schema",
     "json_literal",

@@ -20,7 +20,6 @@ from .model import (
     ObjectShape,
     SchemaRefusedError,
     Shape,
-    TooLargeError,
 )
 from .shapes import goal
 
@@ -96,7 +95,7 @@ def build(root: Goal, expander: Expander, ledger: Ledger) -> Form:
         if wanted in found:
             continue
         if len(found) >= _GOAL_LIMIT:
-            raise TooLargeError("size")
+            raise SchemaRefusedError(f"the schema has more than {_GOAL_LIMIT} different parts")
         found[wanted] = expander.shapes(wanted)
         for shape in found[wanted]:
             fresh = [child for child in children(shape) if child not in found]

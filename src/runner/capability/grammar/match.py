@@ -161,13 +161,19 @@ class _Run:
         self._steps = 0
         self._callers: list[list[tuple[int, int]]] = [[]]  # frame 0 is the call of root
 
-    def accepts(self, text: str) -> bool:
+    def after(self, text: str) -> set[tuple[int, int]]:
+        """Return the states after ``text``, none when no text of the grammar begins with it."""
         states = {(self._program.starts["root"], 0)}
         for char in text:
             states = self._advance(states, ord(char))[0]
             if not states:
-                return False
-        return self._advance(states, -1)[1]
+                break
+        return states
+
+    def accepts(self, text: str) -> bool:
+        """Whether ``text`` is whole."""
+        states = self.after(text)
+        return bool(states) and self._advance(states, -1)[1]
 
     def _advance(self, states: set[tuple[int, int]], code: int) -> tuple[set[tuple[int, int]], bool]:
         """Follow every move that reads nothing, then ``code``.
@@ -221,3 +227,11 @@ def matches(gbnf: str, text: str) -> bool:
     ``MatchTooCostlyError`` past twenty million steps.
     """
     return _Run(_compiled(gbnf)).accepts(text)
+
+
+def begins(gbnf: str, text: str) -> bool:
+    """Whether some text of the grammar begins with ``text``, as a truncated reply must.
+
+    For a grammar whose every rule can end, which those of ``compile_schema`` are. Raises as ``matches`` does.
+    """
+    return bool(_Run(_compiled(gbnf)).after(text))

@@ -1,0 +1,1312 @@
+# SPDX-License-Identifier: Apache-2.0
+# ruff: noqa: INP001 - one file that stands alone, in no package
+"""Verify an `akaion-trace/1` book: one folder in, one verdict out.
+
+Owns: the proof that a book of logs is unaltered, in order, sealed by the keys it names, and obeys the rules
+of the trace. Leaves to others: writing logs, fetching anchors, judging whether the labels were true.
+Carries I4 (a missing or rewritten entry is detectable), I9 (a seal stands before every effect), S1-S9, S11
+and S12 of `contracts/trace/v1/README.md`. It shares no code with the program that writes the logs.
+
+Run it with nothing installed:  python3 -I -S akaion_verify.py FOLDER --pin device.vkey
+
+How to read this file, which is also the order in which a book is checked:
+
+    1. Reasons    every verdict this program can give, and why
+    2. Ed25519    strict verification of one signature
+    3. Bytes      from one line to one value, or a refusal
+    4. Tree       the Merkle root over the lines so far
+    5. Shapes     which members each record has
+    6. Keys       verifier keys, pins and signed notes
+    7. Rules      what the records of one log say about each other
+    8. Log        one file, line by line
+    9. Book       all files, in order
+   10. Verdict    the worst reason wins; printed for people or as JSON
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+import hashlib
+import json
+import os
+import re
+import stat
+import sys
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, BinaryIO, Callable, Dict, Iterator, List, NoReturn, Optional, Sequence, Set, Tuple
+
+VERSION = "0.1.0"
+Body = Dict[str, Any]  # a JSON object whose shape step 5 has checked
+
+# ---------------------------------------------------------------------------------------------------------
+# 1. Reasons
+# ---------------------------------------------------------------------------------------------------------
+
+# Worst first. A verdict is the worst of its reasons; without any reason it is PASS.
+EXIT_CODES = {"FAIL": 1, "UNTRUSTED": 3, "INCOMPLETE": 2, "PARTIAL": 5, "UNVERIFIABLE": 4, "PASS": 0}
+USAGE_EXIT = 64
+
+REASONS: Dict[str, Tuple[str, str]] = {
+    # the folder
+    "stray-file": ("FAIL", "a name ending in .jsonl is not a log of this book"),
+    "log-number-repeated": ("FAIL", "two files have the same log number"),
+    "no-logs": ("INCOMPLETE", "the folder is missing, unreadable or holds no log"),
+    "log-unreadable": ("INCOMPLETE", "a log could not be read from disk"),
+    "log-missing": ("INCOMPLETE", "a log number is skipped"),
+    "starts-late": ("PARTIAL", "the book starts after log 0"),
+    # bytes and chain
+    "line-too-long": ("FAIL", "a line is longer than 1 MiB"),
+    "bad-json": ("FAIL", "a line is not JSON within the profile (UTF-8, integers, names, depth, duplicates)"),
+    "not-canonical": ("FAIL", "a line is not the one canonical encoding of its value"),
+    "too-many-records": ("FAIL", "a log holds more than 100,000 records"),
+    "record-shape": ("FAIL", "a record has an unknown kind, an unknown or missing member, or a wrong value"),
+    "extension-unlisted": ("FAIL", "an x_ member is not listed in the header"),
+    "seq-wrong": ("FAIL", "a record's seq is not its line number"),
+    "chain-broken": ("FAIL", "a record's prev is not the hash of the line before it"),
+    "time-backwards": ("FAIL", "a time stamp is earlier than the one before it"),
+    # header and keys
+    "header-misplaced": ("FAIL", "the header is not exactly the first record"),
+    "file-name-differs": ("FAIL", "the header's log_no or log_id is not that of the file name"),
+    "header-contradiction": ("FAIL", "the header's members contradict each other"),
+    "book-name-differs": ("FAIL", "the origin is not <book>/<log_id> with the book's own name"),
+    "key-unusable": ("FAIL", "the log's key is malformed, weak or has a wrong id"),
+    "key-reused": ("FAIL", "a key serves more than one log, or is the device key"),
+    # seals
+    "first-seal-misplaced": ("FAIL", "the record after the header is not a seal"),
+    "seal-note": ("FAIL", "a seal's note is malformed or has other signature lines than it must"),
+    "seal-differs": ("FAIL", "a seal's origin, size or root is not that of the log"),
+    "seal-signature": ("FAIL", "a seal's signature by the log's key is wrong"),
+    "device-signature": ("FAIL", "the pinned device key did not sign this first seal"),
+    "seal-empty": ("FAIL", "a seal follows a seal"),
+    "seal-overdue": ("FAIL", "S9: more than seal_every entries stand without a seal"),
+    # from log to log
+    "prev-log-differs": ("FAIL", "prev_log is not the id, size and root of the log before"),
+    "recovery-misplaced": ("FAIL", "recovery is not the first entry after the header, sealed at once"),
+    "recovery-differs": ("FAIL", "recovery does not state what the log before it is"),
+    "after-close": ("FAIL", "something other than one seal follows close"),
+    "never-sealed": ("INCOMPLETE", "a log has no seal"),
+    "log-open": ("INCOMPLETE", "a log has no close, and no recovery accounts for it"),
+    "unsealed-tail": ("INCOMPLETE", "lines after the last seal, and no recovery accounts for them"),
+    "torn-tail": ("INCOMPLETE", "bytes after the last whole line, and no recovery accounts for them"),
+    # rules
+    "egress-c3": ("FAIL", "S1: C3 was released to something that is not local"),
+    "egress-above-ceiling": ("FAIL", "S1: a release that is not local is above max_egress_class"),
+    "id-reused": ("FAIL", "S2: a call_id or send_id serves twice"),
+    "unknown-tool-allowed": ("FAIL", "S2: a decision on an unknown tool is not deny"),
+    "approval-unasked": ("FAIL", "S2: an approval without a matching decision ask, or a second one"),
+    "call-undecided": ("FAIL", "S2: a tool call without a decision"),
+    "call-denied": ("FAIL", "S2: a tool call after a deny"),
+    "call-unapproved": ("FAIL", "S2: a tool call after ask, without a granted approval"),
+    "call-expired": ("FAIL", "S2: a tool call after its approval expired"),
+    "call-differs": ("FAIL", "S2: a tool call with another tool or other arguments than decided"),
+    "call-repeated": ("FAIL", "S2: a second tool call on one decision"),
+    "result-unmatched": ("FAIL", "S3: a result without its call or send, or a second one"),
+    "task-not-open": ("FAIL", "S4: an entry outside its task's start and end"),
+    "task-reused": ("FAIL", "S4: a task starts twice"),
+    "task-left-open": ("FAIL", "S4: the log closes while a task is open"),
+    "egress-outside-call": ("FAIL", "S5: a tool's egress outside its tool call"),
+    "net-undeclared": ("FAIL", "S5: egress of a tool that was called without net"),
+    "net-unrecorded": ("FAIL", "S5: a tool with net finished without an egress record"),
+    "policy-differs": ("FAIL", "S6: the policy digest is not the one supplied"),
+    "effect-unsealed": ("FAIL", "S7: no seal between a tool call or egress and its result"),
+    "counts-differ": ("FAIL", "S8: stated counts are not those of the log"),
+    "backend-unlisted": ("FAIL", "S11: a backend is not in the header"),
+    "backend-unprobed": ("FAIL", "S11: an egress to a backend without an earlier backend record"),
+    "locality-differs": ("FAIL", "S11: an egress states another locality than its backend's latest record"),
+    "parts-differ": ("FAIL", "S12: a block's class is not the maximum of its parts"),
+    "block-unknown": ("FAIL", "S12: a block is used before it is classified"),
+    "block-reused": ("FAIL", "S12: a block is classified or produced twice"),
+    "class-too-low": ("FAIL", "S12: a class is below that of what it was made from"),
+    "declassify-differs": ("FAIL", "S12: no declassification covers exactly this lowering"),
+    "declassify-unapproved": ("FAIL", "S12: a declassification names no valid approval"),
+    # trust and honesty
+    "no-pin": ("UNTRUSTED", "no device key was pinned, so anyone could have made this book"),
+    "pin-inside-folder": ("UNTRUSTED", "the pin lies inside the folder it should vouch for, and was refused"),
+    "pin-unusable": ("UNTRUSTED", "the pin is unreadable, malformed or a weak key"),
+    "key-not-pinned": ("UNTRUSTED", "a log was certified by another device key than the pinned one"),
+    "unverifiable": ("UNVERIFIABLE", "P3: the header declares that something ran outside the perimeter"),
+    "verifier-fault": ("FAIL", "this program failed; the book is not verified"),
+}
+
+NOT_CLAIMED = (
+    "that the labels and classes were true",
+    "that no other log or book exists, or that none follows the last one seen",
+    "that an allowed send without a result was not delivered",
+    "that records and the clock say what happened: they say what the runner recorded",
+)
+NOT_ANCHORED = "not protected against a holder of the device key: there is no anchor and no auditor state"
+
+
+class Fault(Exception):
+    """A broken structure: nothing after it in the book can be judged."""
+
+    def __init__(self, code: str) -> None:
+        """Name the reason; `code` is a key of `REASONS`."""
+        super().__init__(code)
+        self.code = code
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 2. Ed25519 (RFC 8032, section 5.1), strict: one answer for every input
+# ---------------------------------------------------------------------------------------------------------
+
+P = 2**255 - 19
+L = 2**252 + 27742317777372353535851937790883648493
+D = -121665 * pow(121666, P - 2, P) % P
+Point = Tuple[int, int, int, int]  # extended coordinates (X, Y, Z, T): x = X/Z, y = Y/Z, x*y = T/Z
+IDENTITY: Point = (0, 1, 1, 0)
+
+
+def point_add(p: Point, q: Point) -> Point:
+    """Add two points; complete, so it also doubles (RFC 8032, section 5.1.4)."""
+    a = (p[1] - p[0]) * (q[1] - q[0]) % P
+    b = (p[1] + p[0]) * (q[1] + q[0]) % P
+    c = 2 * D * p[3] * q[3] % P
+    d = 2 * p[2] * q[2] % P
+    e, f, g, h = b - a, d - c, d + c, b + a
+    return (e * f % P, g * h % P, f * g % P, e * h % P)
+
+
+def point_encode(p: Point) -> bytes:
+    """Return the one canonical encoding of a point, 32 bytes."""
+    inverse = pow(p[2], P - 2, P)
+    x, y = p[0] * inverse % P, p[1] * inverse % P
+    return (y | (x & 1) << 255).to_bytes(32, "little")
+
+
+def point_decode(data: bytes) -> Optional[Point]:
+    """Return the point of a canonical 32-byte encoding that is not of small order, else None."""
+    number = int.from_bytes(data, "little")
+    sign, y = number >> 255, number & (1 << 255) - 1
+    if len(data) != 32 or y >= P:
+        return None
+    square = (y * y - 1) * pow(D * y * y + 1, P - 2, P) % P
+    x = pow(square, (P + 3) // 8, P)
+    if (x * x - square) % P:
+        x = x * pow(2, (P - 1) // 4, P) % P
+    if (x * x - square) % P or (x == 0 and sign):
+        return None
+    if x & 1 != sign:
+        x = P - x
+    point = (x, y, 1, x * y % P)
+    eightfold = point
+    for _ in range(3):
+        eightfold = point_add(eightfold, eightfold)
+    return None if point_encode(eightfold) == point_encode(IDENTITY) else point
+
+
+Comb = List[List[Point]]
+
+
+def comb_of(point: Point) -> Comb:
+    """Return 64 rows of 16 multiples: row i holds 0..15 times 16^i times the point."""
+    rows = []
+    for _ in range(64):
+        row = [IDENTITY, point]
+        while len(row) < 16:
+            row.append(point_add(row[-1], point))
+        rows.append(row)
+        point = point_add(row[15], point)
+    return rows
+
+
+def comb_times(comb: Comb, scalar: int) -> Point:
+    """Multiply the comb's point by a scalar below 2^256: one addition for each of its 64 digits."""
+    total = IDENTITY
+    for row in comb:
+        total = point_add(total, row[scalar & 15])
+        scalar >>= 4
+    return total
+
+
+@lru_cache(maxsize=1)
+def base_comb() -> Comb:
+    """Return the comb of the base point, whose y is 4/5 and whose x is even."""
+    base = point_decode((4 * pow(5, P - 2, P) % P).to_bytes(32, "little"))
+    if base is None:
+        raise AssertionError("the base point is on the curve")
+    return comb_of(base)
+
+
+@lru_cache(maxsize=4)
+def negated_key_comb(key: bytes) -> Optional[Comb]:
+    """Return the comb of minus the key's point, or None for a key that must be refused."""
+    point = point_decode(key)
+    return None if point is None else comb_of((P - point[0], point[1], 1, P - point[3]))
+
+
+def signature_ok(key: bytes, message: bytes, signature: bytes) -> bool:
+    """Say whether `signature` (64 bytes) by `key` (32 bytes) holds for `message`. Total: never raises.
+
+    Refused are keys and R of small order or in a second encoding, and S >= L. The equation has no cofactor.
+    """
+    comb = negated_key_comb(key)
+    if comb is None or len(signature) != 64:
+        return False
+    r, s = signature[:32], int.from_bytes(signature[32:], "little")
+    if s >= L or point_decode(r) is None:
+        return False
+    k = int.from_bytes(hashlib.sha512(r + key + message).digest(), "little") % L
+    return point_encode(point_add(comb_times(base_comb(), s), comb_times(comb, k))) == r
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 3. Bytes: RFC 8785 restricted. A line must be the one encoding of what it means
+# ---------------------------------------------------------------------------------------------------------
+
+MAX_LINE = 1 << 20
+MAX_INTEGER = 2**53 - 1
+MAX_DEPTH = 8
+MEMBER = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+
+def _parse_members(pairs: List[Tuple[str, object]]) -> Dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs) or not all(MEMBER.fullmatch(name) for name in members):
+        raise ValueError("member names")
+    return members
+
+
+def _parse_integer(digits: str) -> int:
+    if len(digits) > 17 or abs(int(digits)) > MAX_INTEGER:
+        raise ValueError("integer")
+    return int(digits)
+
+
+def _refuse(token: str) -> NoReturn:
+    raise ValueError("not an integer: " + token[:1])
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_parse_members,
+    parse_int=_parse_integer,
+    parse_float=_refuse,
+    parse_constant=_refuse,
+)
+
+
+def _fits(value: object, depth: int) -> bool:
+    """Say whether a value nests no deeper than `depth`."""
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return inner is None or (depth > 0 and all(_fits(item, depth - 1) for item in inner))
+
+
+def parse_line(line: bytes) -> object:
+    """Return the value of one line, given without its 0x0A.
+
+    Raises `Fault` with `line-too-long`, `bad-json` or `not-canonical`.
+    """
+    if len(line) > MAX_LINE:
+        raise Fault("line-too-long")
+    try:
+        value: object = _DECODER.decode(line.decode("utf-8"))
+        if not _fits(value, MAX_DEPTH):
+            raise Fault("bad-json")
+        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+        again = text.encode("utf-8")
+    except (ValueError, RecursionError) as error:  # includes bad UTF-8 and lone surrogates
+        raise Fault("bad-json") from error
+    if again != line:
+        raise Fault("not-canonical")
+    return value
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 4. Tree: the link of the chain is the Merkle leaf of the line before (RFC 6962, section 2.1)
+# ---------------------------------------------------------------------------------------------------------
+
+FIRST_PREV = hashlib.sha256(b"akaion-trace/1\n").hexdigest()
+
+
+def leaf_hash(line: bytes) -> bytes:
+    """Return the leaf hash of a line."""
+    return hashlib.sha256(b"\x00" + line).digest()
+
+
+def node_hash(left: bytes, right: bytes) -> bytes:
+    """Return the hash of an inner node."""
+    return hashlib.sha256(b"\x01" + left + right).digest()
+
+
+@dataclass
+class Tree:
+    """A Merkle tree that only grows: it keeps the roots of its complete subtrees, largest first."""
+
+    size: int = 0
+    peaks: List[bytes] = field(default_factory=list)
+
+    def append(self, leaf: bytes) -> None:
+        """Add a leaf: each trailing 1 bit of the size is a complete subtree to merge with."""
+        bits = self.size
+        while bits & 1:
+            leaf = node_hash(self.peaks.pop(), leaf)
+            bits >>= 1
+        self.peaks.append(leaf)
+        self.size += 1
+
+    def root(self) -> bytes:
+        """Return the root over all leaves so far."""
+        if not self.peaks:
+            return hashlib.sha256(b"").digest()
+        root = self.peaks[-1]
+        for peak in reversed(self.peaks[:-1]):
+            root = node_hash(peak, root)
+        return root
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 5. Shapes: exactly these members, exactly these values
+# ---------------------------------------------------------------------------------------------------------
+
+Check = Callable[[object], bool]
+EXTENSION = re.compile(r"x_[a-z0-9_]{1,62}")
+
+
+def matches(pattern: str) -> Check:
+    """Check: a string that the whole pattern matches."""
+    compiled = re.compile(pattern)
+    return lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None
+
+
+def integer(low: int, high: int = MAX_INTEGER) -> Check:
+    """Check: an integer within bounds (a boolean is none)."""
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def list_of(item: Check, least: int = 0, key: Optional[str] = None) -> Check:
+    """Check: an array of at least `least` such items, no two the same (or the same in member `key`)."""
+
+    def check(value: object) -> bool:
+        if not isinstance(value, list) or len(value) < least or not all(item(entry) for entry in value):
+            return False
+        return len({entry[key] if key else entry for entry in value}) == len(value)
+
+    return check
+
+
+def record_of(members: str) -> Check:
+    """Check: an object with exactly these members, written `name=type` or `name?=type` (may be absent).
+
+    A type is a name in `TYPES`, or the words that are allowed, joined by `|`.
+    """
+    needed, checks = set(), {}
+    for member in members.split():
+        name, kind = member.split("=")
+        checks[name.rstrip("?")] = TYPES[kind] if kind in TYPES else matches(kind)
+        if not name.endswith("?"):
+            needed.add(name)
+
+    def check(value: object) -> bool:
+        if not isinstance(value, dict) or not needed <= value.keys() <= checks.keys():
+            return False
+        return all(checks[name](member) for name, member in value.items())
+
+    return check
+
+
+def both(first: Check, second: Callable[[Any], bool]) -> Check:
+    """Check: `first`, and then `second`, which may rely on it."""
+    return lambda value: first(value) and bool(second(value))
+
+
+def is_counts(value: object) -> bool:
+    """Check: an object of counts."""
+    return isinstance(value, dict) and all(TYPES["count"](member) for member in value.values())
+
+
+def is_replay(value: object) -> bool:
+    """Check: at most 32 members, each a name, an integer or a boolean."""
+    if not isinstance(value, dict) or len(value) > 32:
+        return False
+    return all(TYPES["name"](member) or isinstance(member, int) for member in value.values())
+
+
+def commits_to_other(value: Body) -> bool:
+    """Say whether `tool_commit` stands beside the tool `other` and only there."""
+    return bool(value["tool"] == "other") == ("tool_commit" in value)
+
+
+def egress_fits_channel(body: Body) -> bool:
+    """Say whether an egress has the members its channel and decision ask for."""
+    if body["decision"] == "denied" and "reason" not in body:
+        return False
+    if body["channel"] == "inference":
+        return "backend" in body and "host_commit" not in body
+    tool_only = "host_commit" in body and "backend" not in body and "declassify" not in body
+    return tool_only and bool(body["locality"] == "remote")
+
+
+TYPES: Dict[str, Check] = {
+    "object": lambda value: isinstance(value, dict),
+    "boolean": lambda value: isinstance(value, bool),
+    "text": lambda value: isinstance(value, str),
+    "hex32": matches("[0-9a-f]{32}"),
+    "hex64": matches("[0-9a-f]{64}"),
+    "name": matches("[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}"),
+    "origin": matches("[a-z0-9][a-z0-9._/-]{0,94}/[0-9a-f]{32}"),
+    "block": matches("b(0|[1-9][0-9]{0,15})"),
+    "class": matches("C0|C1|C2|C3"),
+    "locality": matches("L0|L1|L2|remote"),
+    "status": matches("ok|error|timeout|cancelled"),
+    "count": integer(0),
+    "seal_every": integer(1, 256),
+    "seal_ms": integer(1, 60_000),
+    "counts": is_counts,
+    "replay": is_replay,
+    "extensions": list_of(matches(EXTENSION.pattern)),
+}
+TYPES["names"], TYPES["blocks"] = list_of(TYPES["name"]), list_of(TYPES["block"])
+TYPES["some_blocks"], TYPES["some_hex64"] = list_of(TYPES["block"], 1), list_of(TYPES["hex64"], 1)
+TYPES["host_tools"] = list_of(record_of("name=name trusted=boolean"), key="name")
+TYPES["parts"] = record_of("declared?=class default=class detected?=class")
+TYPES["prev_log"] = record_of("id=hex32 size=count root=hex64")
+TYPES["steps"] = list_of(both(record_of("id=count tool=name tool_commit?=hex64"), commits_to_other), key="id")
+TYPES["causes"] = list_of(
+    matches("host-tool-untrusted|tool-unrestricted|network-unrestricted|sandbox-missing|fail-open")
+)
+
+# Kind, whether the entry names a task, members of its body. A line that starts with a blank goes on.
+TABLE = """
+header no format=akaion-trace/1 log_id=hex32 log_no=count prev_log?=prev_log origin=origin vkey=text
+    alg=ed25519 profile=name policy_digest=hex64 config_digest=hex64 backends=names host_tools=host_tools
+    max_egress_class=none|C0|C1 enforcement=cooperative|isolated
+    sandbox=none|bubblewrap|bubblewrap-landlock|landlock|seatbelt|container verifiable=boolean
+    unverifiable_because=causes custody=file|keyring|process|hardware seal_every=seal_every seal_ms=seal_ms
+    writer=name host_commit=hex64 boot_id=hex32 extensions?=extensions
+backend no name=name model=name locality=locality is_local=boolean caps_digest=hex64 endpoint_commit=hex64
+task_start must goal_commit=hex64 class=class user?=hex64 matters?=some_hex64
+task_end must outcome=done|failed|cancelled|stopped counts=counts
+plan must by=model|user|plane steps=steps
+classify may block=block class=class parts=parts integrity=user|plane|plan|practice|untrusted
+    classifier=name version=name inputs=blocks commit=hex64
+policy_decision must call_id=hex32 tool=name tool_commit?=hex64 decision=allow|ask|deny rule=name
+    args_commit=hex64 replay=replay class=class inputs=blocks
+approval must call_id=hex32 by=user|operator|none args_commit=hex64 rendering_digest=hex64 expires=count
+    granted=boolean
+tool_call must call_id=hex32 tool=name args_commit=hex64 net=boolean
+tool_result must call_id=hex32 status=status result_commit=hex64 bytes=count block?=block
+egress may call_id=hex32 send_id=hex32 channel=inference|tool backend?=name host_commit?=hex64
+    locality=locality class=class inputs=blocks decision=allowed|redacted|denied reason?=name
+    payload_commit=hex64 bytes=count declassify?=hex32
+egress_result may call_id=hex32 send_id=hex32 status=status bytes=count block?=block
+step_verdict must step=count verdict=pass|fail|unsure by=model|user|plane|rule
+declassify must id=hex32 rule?=name approval?=hex32 source=hex64 from=class to=class backend=name
+    expires=count commit=hex64
+compact must inputs=some_blocks block=block
+recovery no log_no=count size=count root=hex64 torn_bytes=count torn_sha256=hex64 unsealed_kept=count
+close no entries=count reason=done|rotated|shutdown|error
+"""
+ALSO: Dict[str, Callable[[Body], bool]] = {  # what members of one body ask of each other
+    "backend": lambda body: bool(body["is_local"] == (body["locality"] != "remote")),
+    "policy_decision": commits_to_other,
+    "approval": lambda body: body["by"] != "none" or not body["granted"],
+    "tool_call": lambda body: body["tool"] not in ("other", "release"),
+    "egress": egress_fits_channel,
+    "declassify": lambda body: body["to"] < body["from"] and ("rule" in body) != ("approval" in body),
+}
+ROWS = [row.split(None, 2) for row in TABLE.strip().replace("\n ", " ").split("\n")]
+NAMES_TASK = {kind: task for kind, task, _ in ROWS}
+BODIES = {kind: both(record_of(members), ALSO.get(kind, bool)) for kind, _, members in ROWS}
+SEAL = record_of("kind=seal note=text prev=hex64 seq=count")
+ENTRY = record_of("body=object kind=text prev=hex64 seq=count task?=hex32 ts=count")
+
+
+def parse_record(value: object, extensions: Optional[Sequence[str]]) -> Body:
+    """Return the value as a record of known shape; `extensions` is None before the header is known.
+
+    Raises `Fault` with `record-shape` or `extension-unlisted`.
+    """
+    if isinstance(value, dict) and SEAL(value):
+        return value
+    if not isinstance(value, dict) or not ENTRY(value) or value["kind"] not in BODIES:
+        raise Fault("record-shape")
+    body = value["body"]
+    names_task, shape = NAMES_TASK[value["kind"]], BODIES[value["kind"]]
+    extended = {name for name in body if EXTENSION.fullmatch(name)}
+    plain = {name: member for name, member in body.items() if name not in extended}
+    if names_task != "may" and (names_task == "must") != ("task" in value):
+        raise Fault("record-shape")
+    if not shape(plain):
+        raise Fault("record-shape")
+    if not extended <= set(plain.get("extensions", []) if extensions is None else extensions):
+        raise Fault("extension-unlisted")
+    return value
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 6. Keys: C2SP verifier keys ("name+id+base64") and C2SP signed notes
+# ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Key:
+    """A named Ed25519 public key that passed the strict checks of step 2."""
+
+    name: str
+    key_id: bytes
+    public: bytes
+
+
+def parse_base64(text: str) -> Optional[bytes]:
+    """Return the bytes of standard base64 in its one spelling, else None."""
+    try:
+        data = base64.b64decode(text.encode("ascii"), validate=True)
+    except (ValueError, binascii.Error):
+        return None
+    return data if base64.b64encode(data).decode("ascii") == text else None
+
+
+def parse_vkey(text: str) -> Optional[Key]:
+    """Return the key of a C2SP verifier key, or None if it is malformed, weak or has a wrong id."""
+    parts = re.fullmatch(r"([!-*,-~]+)\+([0-9a-f]{8})\+([!-~]+)", text)
+    if parts is None:
+        return None
+    name, data = parts.group(1), parse_base64(parts.group(3))
+    if data is None or len(data) != 33 or data[0] != 1:
+        return None
+    key_id = hashlib.sha256(name.encode("ascii") + b"\n" + data).digest()[:4]
+    if key_id.hex() != parts.group(2) or point_decode(data[1:]) is None:
+        return None
+    return Key(name, key_id, data[1:])
+
+
+def parse_signature(line: str, name: str) -> Tuple[bytes, bytes]:
+    """Return key id and signature of a note's signature line by `name`. Raises `Fault`: `seal-note`."""
+    start = f"\u2014 {name} "
+    data = parse_base64(line[len(start) :]) if line.startswith(start) else None
+    if data is None or len(data) != 68:
+        raise Fault("seal-note")
+    return data[:4], data[4:]
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 7. Rules: what the records of one log say about each other (S1-S5, S7, S8, S11, S12)
+# ---------------------------------------------------------------------------------------------------------
+
+Report = Callable[[str, Optional[int]], None]  # a reason code and the seq it shows at
+
+
+@dataclass
+class Scope:
+    """What is remembered about one task until its end, or about the entries without a task."""
+
+    counts: Dict[str, int] = field(default_factory=dict)
+    decisions: Dict[str, Body] = field(default_factory=dict)
+    approvals: Dict[str, Body] = field(default_factory=dict)
+    calls: Dict[str, Tuple[int, bool]] = field(default_factory=dict)  # call_id -> seq, net
+    finished: Set[str] = field(default_factory=set)  # call_ids with a tool_result
+    networked: Set[str] = field(default_factory=set)  # call_ids with an egress
+    inferences: Set[str] = field(default_factory=set)  # call_ids of inferences
+    sends: Dict[str, Tuple[int, Body]] = field(default_factory=dict)  # send_id -> seq, egress
+    answered: Set[str] = field(default_factory=set)  # send_ids with an egress_result
+    lowerings: Dict[str, Body] = field(default_factory=dict)
+
+
+class Rules:
+    """The rules over one log. Every entry and seal is shown to it once, in order."""
+
+    def __init__(self, header: Body, report: Report) -> None:
+        """Judge the log with this header body; `report` receives each broken rule."""
+        self.header = header
+        self.report = report
+        self.tasks: Dict[Optional[str], Scope] = {None: Scope()}
+        self.ended: Set[Optional[str]] = set()
+        self.backends: Dict[str, str] = {}  # latest locality
+        self.classes: Dict[str, str] = {}  # of classified blocks
+        self.floors: Dict[str, str] = {}  # least class of produced blocks
+        self.entries = 0
+        self.unsealed = 0
+        self.last_seal = 0
+        self.handlers: Dict[str, Callable[[int, int, Scope, Body], None]] = {
+            "backend": self._backend,
+            "task_end": self._task_end,
+            "classify": self._classify,
+            "policy_decision": self._policy_decision,
+            "approval": self._approval,
+            "tool_call": self._tool_call,
+            "tool_result": self._tool_result,
+            "egress": self._egress,
+            "egress_result": self._egress_result,
+            "declassify": self._declassify,
+            "compact": self._compact,
+            "close": self._close,
+        }
+
+    def seal(self, seq: int) -> None:
+        """Take note of a valid seal."""
+        self.last_seal, self.unsealed = seq, 0
+
+    def entry(self, record: Body) -> None:
+        """Judge one entry against those before it."""
+        kind, seq, task, body = record["kind"], record["seq"], record.get("task"), record["body"]
+        self.entries += 1
+        self.unsealed += 1
+        if self.unsealed > self.header["seal_every"]:
+            self.report("seal-overdue", seq)
+        if kind == "task_start":
+            if task in self.tasks or task in self.ended:
+                self.report("task-reused", seq)
+            self.tasks[task] = Scope()
+        scope = self.tasks.get(task)
+        if scope is None:
+            self.report("task-not-open", seq)
+            return
+        if kind in self.handlers:
+            self.handlers[kind](seq, record["ts"], scope, body)
+        scope.counts[kind] = scope.counts.get(kind, 0) + 1
+        if kind == "task_end":
+            del self.tasks[task]
+            self.ended.add(task)
+
+    def _backend(self, seq: int, _ts: int, _scope: Scope, body: Body) -> None:
+        if body["name"] not in self.header["backends"]:
+            self.report("backend-unlisted", seq)
+        self.backends[body["name"]] = body["locality"]
+
+    def _task_end(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
+        if body["counts"] != scope.counts:
+            self.report("counts-differ", seq)
+
+    def _close(self, seq: int, _ts: int, _scope: Scope, body: Body) -> None:
+        if body["entries"] != self.entries:
+            self.report("counts-differ", seq)
+        if len(self.tasks) > 1:
+            self.report("task-left-open", seq)
+
+    # Blocks (S12). Classes compare as their names do.
+
+    def _join(self, seq: int, blocks: List[str]) -> str:
+        if not all(block in self.classes for block in blocks):
+            self.report("block-unknown", seq)
+        return max((self.classes.get(block, "C0") for block in blocks), default="C0")
+
+    def _produce(self, seq: int, block: Optional[str], floor: str) -> None:
+        if block is None:
+            return
+        if block in self.floors:
+            self.report("block-reused", seq)
+        if self.classes.get(block, "C3") < floor:
+            self.report("class-too-low", seq)
+        self.floors[block] = floor
+
+    def _classify(self, seq: int, _ts: int, _scope: Scope, body: Body) -> None:
+        block = body["block"]
+        if block in self.classes:
+            self.report("block-reused", seq)
+        if body["class"] != max(body["parts"].values()):
+            self.report("parts-differ", seq)
+        if body["class"] < max(self._join(seq, body["inputs"]), self.floors.get(block, "C0")):
+            self.report("class-too-low", seq)
+        self.classes[block] = body["class"]
+
+    def _compact(self, seq: int, _ts: int, _scope: Scope, body: Body) -> None:
+        self._produce(seq, body["block"], self._join(seq, body["inputs"]))
+
+    # Tools (S2, S3, S5, S7).
+
+    def _policy_decision(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
+        call = body["call_id"]
+        self._join(seq, body["inputs"])
+        if body["tool"] == "other" and body["decision"] != "deny":
+            self.report("unknown-tool-allowed", seq)
+        if call in scope.decisions or call in scope.inferences:
+            self.report("id-reused", seq)
+            return
+        scope.decisions[call] = body
+
+    def _approval(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
+        call = body["call_id"]
+        decision = scope.decisions.get(call)
+        asked = decision is not None and decision["decision"] == "ask"
+        if (
+            not asked
+            or call in scope.approvals
+            or body["args_commit"] != scope.decisions[call]["args_commit"]
+        ):
+            self.report("approval-unasked", seq)
+            return
+        scope.approvals[call] = body
+
+    def _tool_call(self, seq: int, ts: int, scope: Scope, body: Body) -> None:
+        call = body["call_id"]
+        decision, approval = scope.decisions.get(call), scope.approvals.get(call)
+        if decision is None:
+            self.report("call-undecided", seq)
+        elif decision["decision"] == "deny":
+            self.report("call-denied", seq)
+        elif (decision["tool"], decision["args_commit"]) != (body["tool"], body["args_commit"]):
+            self.report("call-differs", seq)
+        elif call in scope.calls:
+            self.report("call-repeated", seq)
+        elif decision["decision"] == "ask" and (approval is None or not approval["granted"]):
+            self.report("call-unapproved", seq)
+        elif approval is not None and ts >= approval["expires"]:
+            self.report("call-expired", seq)
+        scope.calls.setdefault(call, (seq, body["net"]))
+
+    def _tool_result(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
+        call = body["call_id"]
+        if call not in scope.calls or call in scope.finished:
+            self.report("result-unmatched", seq)
+            return
+        called_at, net = scope.calls[call]
+        scope.finished.add(call)
+        if self.last_seal < called_at:
+            self.report("effect-unsealed", seq)
+        if net and body["status"] == "ok" and call not in scope.networked:
+            self.report("net-unrecorded", seq)
+        decision = scope.decisions.get(call, {"class": "C0"})
+        self._produce(seq, body.get("block"), decision["class"])
+
+    # Egress (S1, S3, S5, S7, S11, S12).
+
+    def _egress(self, seq: int, ts: int, scope: Scope, body: Body) -> None:
+        if body["send_id"] in scope.sends:
+            self.report("id-reused", seq)
+        scope.sends[body["send_id"]] = (seq, body)
+        if body["channel"] == "tool":
+            self._tool_egress(seq, scope, body["call_id"])
+        else:
+            self._inference_egress(seq, scope, body)
+        if body["locality"] == "remote" and body["decision"] != "denied":
+            ceiling = self.header["max_egress_class"]
+            if body["class"] == "C3":
+                self.report("egress-c3", seq)
+            elif ceiling == "none" or body["class"] > ceiling:
+                self.report("egress-above-ceiling", seq)
+        self._lowered(seq, ts, scope, body)
+
+    def _tool_egress(self, seq: int, scope: Scope, call: str) -> None:
+        scope.networked.add(call)
+        if call not in scope.calls or call in scope.finished:
+            self.report("egress-outside-call", seq)
+        elif not scope.calls[call][1]:
+            self.report("net-undeclared", seq)
+
+    def _inference_egress(self, seq: int, scope: Scope, body: Body) -> None:
+        scope.inferences.add(body["call_id"])
+        if body["call_id"] in scope.decisions:
+            self.report("id-reused", seq)
+        if body["backend"] not in self.header["backends"]:
+            self.report("backend-unlisted", seq)
+        elif body["backend"] not in self.backends:
+            self.report("backend-unprobed", seq)
+        elif body["locality"] != self.backends[body["backend"]]:
+            self.report("locality-differs", seq)
+
+    def _lowered(self, seq: int, ts: int, scope: Scope, body: Body) -> None:
+        join = self._join(seq, body["inputs"])
+        if "declassify" not in body:
+            if body["class"] < join:
+                self.report("class-too-low", seq)
+            return
+        cover = scope.lowerings.get(body["declassify"])
+        wanted = (join, body["class"], body["backend"])
+        if (
+            cover is None
+            or (cover["from"], cover["to"], cover["backend"]) != wanted
+            or ts >= cover["expires"]
+        ):
+            self.report("declassify-differs", seq)
+
+    def _egress_result(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
+        send = body["send_id"]
+        sent_at, egress = scope.sends.get(send, (0, None))
+        if egress is None or egress["decision"] == "denied" or send in scope.answered:
+            self.report("result-unmatched", seq)
+            return
+        if egress["call_id"] != body["call_id"]:
+            self.report("result-unmatched", seq)
+        scope.answered.add(send)
+        if self.last_seal < sent_at:
+            self.report("effect-unsealed", seq)
+        self._produce(seq, body.get("block"), egress["class"])
+
+    def _declassify(self, seq: int, ts: int, scope: Scope, body: Body) -> None:
+        if body["id"] in scope.lowerings:
+            self.report("id-reused", seq)
+        scope.lowerings[body["id"]] = body
+        approval = scope.approvals.get(body.get("approval", ""))
+        if approval is not None:
+            asked_release = scope.decisions[approval["call_id"]]["tool"] == "release"
+            valid = approval["granted"] and ts < approval["expires"]
+            if asked_release and valid and approval["args_commit"] == body["commit"]:
+                return
+        if "approval" in body:
+            self.report("declassify-unapproved", seq)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 8. Log: one file, line by line
+# ---------------------------------------------------------------------------------------------------------
+
+MAX_RECORDS = 100_000
+
+
+@dataclass
+class Findings:
+    """What has been learned about the book so far."""
+
+    reasons: Dict[str, Tuple[Optional[int], Optional[int]]] = field(default_factory=dict)  # code -> log, seq
+    through: Optional[Dict[str, object]] = None
+    headers: List[Body] = field(default_factory=list)
+    interrupted: List[int] = field(default_factory=list)
+    entries: int = 0
+    seals: int = 0
+    egress: Dict[str, int] = field(default_factory=lambda: {"allowed": 0, "denied": 0, "redacted": 0})
+    localities: Set[str] = field(default_factory=set)
+    device_ids: Set[str] = field(default_factory=set)
+
+    def add(self, code: str, log: Optional[int] = None, seq: Optional[int] = None) -> None:
+        """Keep a reason, at the first place where it shows."""
+        self.reasons.setdefault(code, (log, seq))
+
+
+@dataclass
+class Log:
+    """One log while it is read, and what its successor must say about it."""
+
+    number: int
+    log_id: str
+    tree: Tree = field(default_factory=Tree)
+    prev: str = FIRST_PREV
+    ts: int = 0
+    kinds: List[str] = field(default_factory=list)  # of the last two records
+    last_seal: Optional[int] = None
+    closed_at: Optional[int] = None
+    recovered: bool = False
+    torn_bytes: int = 0
+    torn_sha256: str = hashlib.sha256(b"").hexdigest()
+
+    def unsealed(self) -> int:
+        """Return how many whole lines stand after the last seal."""
+        return self.tree.size if self.last_seal is None else self.tree.size - self.last_seal - 1
+
+    def complete(self) -> bool:
+        """Say whether the log ends with close and its seal."""
+        return self.closed_at is not None and self.last_seal == self.closed_at + 1
+
+    def incompleteness(self) -> List[Tuple[str, int]]:
+        """Return why this log is not complete, each with the seq where it shows."""
+        shortfalls = []
+        if self.last_seal is None:
+            shortfalls.append(("never-sealed", 0))
+        elif self.unsealed():
+            shortfalls.append(("unsealed-tail", self.last_seal + 1))
+        if self.closed_at is None:
+            shortfalls.append(("log-open", self.tree.size))
+        if self.torn_bytes:
+            shortfalls.append(("torn-tail", self.tree.size))
+        return shortfalls
+
+
+def read_lines(file: BinaryIO, log: Log) -> Iterator[bytes]:
+    """Yield the whole lines, split on 0x0A only; put length and digest of a torn rest on the log.
+
+    Raises `Fault` with `line-too-long`, and `OSError`.
+    """
+    while True:
+        line = file.readline(MAX_LINE + 2)
+        if line.endswith(b"\n"):
+            yield line[:-1]
+            continue
+        digest = hashlib.sha256()
+        while line:
+            digest.update(line)
+            log.torn_bytes += len(line)
+            line = file.readline(MAX_LINE)
+            if line.endswith(b"\n"):
+                raise Fault("line-too-long")
+        log.torn_sha256 = digest.hexdigest()
+        return
+
+
+class Reader:
+    """Reads one log: chain, tree, shapes, seals, and the rules of step 7."""
+
+    def __init__(self, book: Book, log: Log) -> None:
+        """Read `log` as the next one of `book`."""
+        self.book = book
+        self.log = log
+        self.key: Optional[Key] = None
+        self.rules: Optional[Rules] = None
+
+    def report(self, code: str, seq: Optional[int]) -> None:
+        """Keep a broken rule and read on."""
+        self.book.findings.add(code, self.log.number, seq)
+
+    def line(self, line: bytes) -> None:
+        """Check one line. Raises `Fault` if the structure is broken."""
+        log, findings = self.log, self.book.findings
+        extensions = self.rules.header.get("extensions", []) if self.rules else None
+        record = parse_record(parse_line(line), extensions)
+        kind, seq = record["kind"], log.tree.size
+        # 8.1 the record stands where it says
+        if record["seq"] != seq:
+            raise Fault("seq-wrong")
+        if record["prev"] != log.prev:
+            raise Fault("chain-broken")
+        if seq >= MAX_RECORDS:
+            raise Fault("too-many-records")
+        self._check_place(kind, seq)
+        # 8.2 a seal is checked by itself, an entry against its log
+        if kind == "seal":
+            self._check_seal(record["note"], seq)
+            findings.seals += 1
+        else:
+            if record["ts"] < log.ts:
+                raise Fault("time-backwards")
+            log.ts = record["ts"]
+            findings.entries += 1
+            self._entry(record)
+        # 8.3 only then it is part of the tree
+        leaf = leaf_hash(line)
+        log.tree.append(leaf)
+        log.prev = leaf.hex()
+        log.kinds = [*log.kinds[-1:], kind]
+
+    def _check_place(self, kind: str, seq: int) -> None:
+        last = self.log.kinds[-1] if self.log.kinds else ""
+        if (kind == "header") != (seq == 0):
+            raise Fault("header-misplaced")
+        if seq == 1 and kind != "seal":
+            raise Fault("first-seal-misplaced")
+        if (kind == "recovery" and seq != 2) or (last == "recovery" and kind != "seal"):
+            raise Fault("recovery-misplaced")
+        if self.log.closed_at is not None and (last != "close" or kind != "seal"):
+            raise Fault("after-close")
+        if kind == "seal" and last == "seal":
+            raise Fault("seal-empty")
+
+    def _entry(self, record: Body) -> None:
+        kind, seq, body = record["kind"], record["seq"], record["body"]
+        if kind == "header":
+            self._header(body)
+            self.rules = Rules(body, self.report)
+        elif kind == "recovery":
+            self._recovery(body)
+        elif kind == "close":
+            self.log.closed_at = seq
+        elif kind == "egress":
+            self.book.findings.egress[body["decision"]] += 1
+            if body["decision"] != "denied":
+                self.book.findings.localities.add(body["locality"])
+        if self.rules is not None:
+            self.rules.entry(record)
+
+    def _header(self, body: Body) -> None:
+        book, log = self.book, self.log
+        if (body["log_no"], body["log_id"]) != (log.number, log.log_id):
+            raise Fault("file-name-differs")
+        untrusted = any(not tool["trusted"] for tool in body["host_tools"])
+        causes = body["unverifiable_because"]
+        if body["verifiable"] != (not causes) or (untrusted and "host-tool-untrusted" not in causes):
+            raise Fault("header-contradiction")
+        name, log_id = body["origin"].rsplit("/", 1)
+        if log_id != log.log_id or name != (book.name or name):
+            raise Fault("book-name-differs")
+        key = parse_vkey(body["vkey"])
+        if key is None or key.name != body["origin"]:
+            raise Fault("key-unusable")
+        if key.public in book.keys:
+            raise Fault("key-reused")
+        self._check_prev_log(body.get("prev_log"))
+        if not body["verifiable"]:
+            self.report("unverifiable", 0)
+        if book.policy_digest not in (None, body["policy_digest"]):
+            self.report("policy-differs", 0)
+        self.key, book.name = key, name
+        book.keys.add(key.public)
+        book.findings.headers.append(body)
+
+    def _check_prev_log(self, stated: Optional[Body]) -> None:
+        before = self.book.before
+        if (stated is None) != (self.log.number == 0):
+            raise Fault("prev-log-differs")
+        if before is None or stated is None:
+            return
+        if stated != {"id": before.log_id, "size": before.tree.size, "root": before.tree.root().hex()}:
+            raise Fault("prev-log-differs")
+
+    def _recovery(self, body: Body) -> None:
+        before, stated = self.book.before, self.book.findings.headers[-1].get("prev_log")
+        claim = (body["log_no"], body["size"], body["root"])
+        if stated is None or claim != (self.log.number - 1, stated["size"], stated["root"]):
+            raise Fault("recovery-differs")
+        if before is not None:
+            rest = (body["torn_bytes"], body["torn_sha256"], body["unsealed_kept"])
+            if before.complete() or rest != (before.torn_bytes, before.torn_sha256, before.unsealed()):
+                raise Fault("recovery-differs")
+        self.log.recovered = True
+
+    def _check_seal(self, note: str, seq: int) -> None:
+        if self.key is None or self.rules is None:
+            raise Fault("header-misplaced")
+        root = self.log.tree.root()
+        # The text is recomputed, never read: what is signed is what this log is.
+        text = f"{self.key.name}\n{seq}\n{base64.b64encode(root).decode('ascii')}\n"
+        stated, blank, signatures = note.partition("\n\n")
+        if not blank or not signatures.endswith("\n"):
+            raise Fault("seal-note")
+        if stated + "\n" != text:
+            raise Fault("seal-differs")
+        lines = signatures[:-1].split("\n")
+        first = self.log.last_seal is None
+        if len(lines) != (2 if first else 1):
+            raise Fault("seal-note")
+        key_id, signature = parse_signature(lines[0], self.key.name)
+        if key_id != self.key.key_id or not signature_ok(self.key.public, text.encode("utf-8"), signature):
+            raise Fault("seal-signature")
+        if first:
+            self._check_device(lines[1], text)
+        self.rules.seal(seq)
+        self.log.last_seal = seq
+        log = {"log": self.log.number, "log_id": self.log.log_id}
+        self.book.findings.through = {**log, "seq": seq, "size": seq, "root": root.hex()}
+
+    def _check_device(self, line: str, text: str) -> None:
+        name = f"{self.book.name}/device"
+        key_id, signature = parse_signature(line, name)
+        self.book.findings.device_ids.add(f"{name}+{key_id.hex()}")
+        pin = self.book.pin
+        if pin is None:
+            return
+        if (pin.name, pin.key_id) != (name, key_id):
+            self.report("key-not-pinned", 1)
+        elif not signature_ok(pin.public, text.encode("utf-8"), signature):
+            raise Fault("device-signature")
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 9. Book: all logs of a folder, in order
+# ---------------------------------------------------------------------------------------------------------
+
+LOG_NAME = re.compile(r"([0-9]{6,15})-([0-9a-f]{32})\.jsonl")
+
+
+class Book:
+    """Reads the logs of one folder in order; `findings` says what came out."""
+
+    def __init__(self, folder: Path, pin: Optional[Key], policy_digest: Optional[str]) -> None:
+        """Read the book in `folder`; `pin` is the device key the auditor trusts, if there is one."""
+        self.folder = folder
+        self.pin = pin
+        self.policy_digest = policy_digest
+        self.findings = Findings()
+        self.name: Optional[str] = None
+        self.keys: Set[bytes] = set() if pin is None else {pin.public}
+        self.before: Optional[Log] = None  # the log with the number just before, if it was read
+
+    def read(self) -> Findings:
+        """Check every log until the structure breaks."""
+        logs = self._find_logs()
+        if not logs and not self.findings.reasons:
+            self.findings.add("no-logs")
+        if logs and min(logs) > 0:
+            self.findings.add("starts-late", min(logs))
+        for number in sorted(logs):
+            if number - 1 not in logs and number > min(logs):
+                self.findings.add("log-missing", number - 1)
+            if not self._read_log(Log(number, logs[number][-38:-6])):
+                break
+        self._leave_open(self.before)
+        return self.findings
+
+    def _find_logs(self) -> Dict[int, str]:
+        logs: Dict[int, str] = {}
+        try:
+            entries = sorted(os.scandir(self.folder), key=lambda entry: entry.name)
+        except OSError:
+            return logs
+        for entry in entries:
+            if not entry.name.endswith(".jsonl"):
+                continue
+            parts = LOG_NAME.fullmatch(entry.name)
+            if parts is None or f"{int(parts.group(1)):06d}" != parts.group(1) or not is_regular(entry):
+                self.findings.add("stray-file")
+            elif int(parts.group(1)) in logs:
+                self.findings.add("log-number-repeated", int(parts.group(1)))
+            else:
+                logs[int(parts.group(1))] = entry.name
+        return logs
+
+    def _read_log(self, log: Log) -> bool:
+        """Read one log; say whether the next one can be judged."""
+        before = self.before
+        if before is not None and before.number != log.number - 1:
+            self._leave_open(before)
+            before = self.before = None
+        fault = self._read_lines(log)
+        if before is not None and log.recovered and before.last_seal is not None:
+            self.findings.interrupted.append(before.number)
+        else:
+            self._leave_open(before)
+        self.before = None if fault else log
+        if fault:
+            self.findings.add(fault, log.number, log.tree.size)
+        return fault is None
+
+    def _read_lines(self, log: Log) -> Optional[str]:
+        """Show every line of a log to a reader; return the reason to stop, if there is one."""
+        reader = Reader(self, log)
+        try:
+            with (self.folder / f"{log.number:06d}-{log.log_id}.jsonl").open("rb") as file:
+                for line in read_lines(file, log):
+                    reader.line(line)
+        except Fault as fault:
+            return fault.code
+        except OSError:
+            return "log-unreadable"
+        return "after-close" if log.complete() and log.torn_bytes else None
+
+    def _leave_open(self, log: Optional[Log]) -> None:
+        """Report what is missing from a log that no recovery accounts for."""
+        for code, seq in log.incompleteness() if log is not None else []:
+            self.findings.add(code, log.number if log else None, seq)
+
+
+def is_regular(entry: os.DirEntry[str]) -> bool:
+    """Say whether a folder entry is a regular file and no link."""
+    try:
+        return stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode)
+    except OSError:
+        return False
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 10. Verdict
+# ---------------------------------------------------------------------------------------------------------
+
+
+def read_pin(folder: Path, path: Optional[Path]) -> Tuple[Optional[Key], Optional[str]]:
+    """Return the pinned key, or the reason why there is none."""
+    if path is None:
+        return None, "no-pin"
+    try:
+        inside, real = folder.resolve(), path.resolve()
+        if inside == real or inside in real.parents:
+            return None, "pin-inside-folder"
+        with path.open("rb") as file:
+            text = file.read(4096).decode("ascii")
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
+        return None, "pin-unusable"
+    key = parse_vkey(text.removesuffix("\n"))
+    return key, None if key else "pin-unusable"
+
+
+def verify(
+    folder: Path, pin: Optional[Path] = None, policy_digest: Optional[str] = None
+) -> Dict[str, object]:
+    """Verify the book in `folder` and return the report that `--json` prints. Total over all bytes on disk.
+
+    `pin` is a file with the device's verifier key, `policy_digest` 64 hex digits.
+    """
+    key, distrust = read_pin(folder, pin)
+    findings = Book(folder, key, policy_digest).read()
+    if distrust is not None:
+        findings.add(distrust)
+    return report_of(findings, pinned=key is not None)
+
+
+def weakest(headers: List[Body], member: str, order: Sequence[str]) -> Optional[str]:
+    """Return the weakest declared value over all logs, weakest first in `order`."""
+    return min((header[member] for header in headers), key=order.index, default=None)
+
+
+def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
+    """Turn findings into the report: verdict, reasons, what was seen, what is not claimed."""
+    order = list(EXIT_CODES)
+    found = sorted(findings.reasons.items(), key=lambda item: order.index(REASONS[item[0]][0]))
+    verdict = REASONS[found[0][0]][0] if found else "PASS"
+    headers = findings.headers
+    tools = {(tool["name"], tool["trusted"]) for header in headers for tool in header["host_tools"]}
+    return {
+        "verdict": verdict,
+        "exit": EXIT_CODES[verdict],
+        "reasons": [{"code": code, "log": log, "seq": seq} for code, (log, seq) in found],
+        "verified_through": findings.through,
+        "anchors": [],
+        "device_keys": sorted(findings.device_ids),
+        "pinned": pinned,
+        "custody": weakest(headers, "custody", ("file", "keyring", "process", "hardware")),
+        "enforcement": weakest(headers, "enforcement", ("cooperative", "isolated")),
+        "localities": sorted(findings.localities),
+        "host_tools": [{"name": name, "trusted": trusted} for name, trusted in sorted(tools)],
+        "verifiable": all(header["verifiable"] for header in headers) if headers else None,
+        "logs": len(headers),
+        "entries": findings.entries,
+        "seals": findings.seals,
+        "interrupted": findings.interrupted,
+        "egress": findings.egress,
+        "claims_not_made": [*NOT_CLAIMED, NOT_ANCHORED],
+    }
+
+
+def describe(report: Dict[str, Any]) -> str:
+    """Return the report in plain words; ASCII, since every word in it is of the profile's vocabulary."""
+    through, egress = report["verified_through"], report["egress"]
+    tools = [tool["name"] + ("" if tool["trusted"] else " (untrusted)") for tool in report["host_tools"]]
+    lines = [f"{report['verdict']} (exit {report['exit']})"]
+    for reason in report["reasons"]:
+        place = "".join(f", {part} {reason[part]}" for part in ("log", "seq") if reason[part] is not None)
+        kind, meaning = REASONS[reason["code"]]
+        lines.append(f"  {kind}: {reason['code']}{place}: {meaning}")
+    facts = {
+        "Checked": f"{report['logs']} logs, {report['entries']} entries, {report['seals']} seals",
+        "Checked for": "bytes, chain, tree, signatures, order, rules S1-S5, S7-S9, S11, S12 (S6 if asked)",
+        "Verified through": "log {log}, seq {seq}, root {root}".format(**through) if through else "nothing",
+        "Vouched for by": "the pinned device key" if report["pinned"] else "nobody you named (no usable pin)",
+        "Device keys named": ", ".join(report["device_keys"]) or "none",
+        "Anchors": "none",
+        "Declared": f"custody {report['custody']}, enforcement {report['enforcement']}",
+        "Host tools": ", ".join(tools) or "none",
+        "Sends": ", ".join(f"{count} {decision}" for decision, count in egress.items()),
+        "Localities used": ", ".join(report["localities"]) or "none",
+        "Interrupted, accounted for": ", ".join(f"log {number}" for number in report["interrupted"])
+        or "none",
+    }
+    lines += [f"{name}: {fact}" for name, fact in facts.items()]
+    return "\n".join([*lines, "Not claimed:", *(f"  - {claim}" for claim in report["claims_not_made"])])
+
+
+class Arguments(argparse.ArgumentParser):
+    """An argument parser that leaves with the exit code for usage errors."""
+
+    def error(self, message: str) -> NoReturn:
+        """Print the usage and leave with 64."""
+        self.print_usage(sys.stderr)
+        self.exit(USAGE_EXIT, f"{self.prog}: {message}\n")
+
+
+def digest_argument(text: str) -> str:
+    """Return 64 lowercase hex digits. Raises `argparse.ArgumentTypeError` for anything else."""
+    if not TYPES["hex64"](text):
+        raise argparse.ArgumentTypeError("must be 64 lowercase hex digits")
+    return text
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Run the command and return the exit code of the verdict."""
+    parser = Arguments(prog="akaion-verify", description="Verify a folder of akaion-trace/1 logs.")
+    parser.add_argument("folder", type=Path, help="the book: a folder of .jsonl logs")
+    parser.add_argument("--pin", type=Path, help="file with the device's verifier key, obtained elsewhere")
+    parser.add_argument("--policy-digest", type=digest_argument, metavar="HEX", help="policy to require (S6)")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    parser.add_argument("--version", action="version", version=VERSION)
+    chosen = parser.parse_args(arguments)
+    try:
+        report = verify(chosen.folder, chosen.pin, chosen.policy_digest)
+    except Exception:  # noqa: BLE001 - a defect of this program must read as a failure, never as a traceback
+        findings = Findings()
+        findings.add("verifier-fault")
+        report = report_of(findings, pinned=False)
+    print(json.dumps(report, indent=2) if chosen.json else describe(report))
+    return EXIT_CODES[str(report["verdict"])]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command as an auditor runs it: one file, `python3 -I -S`, an exit code for each verdict."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import akaion_verify as av
+import bookbuilder as bb
+import pytest
+from bookbuilder import LogBuilder
+
+HERE = Path(__file__).resolve().parent
+FILE = HERE.parent / "akaion_verify.py"
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-I", "-S", str(FILE), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+
+
+def test_a_good_book_passes_without_site_packages(folder: Path, pin: Path) -> None:
+    LogBuilder().open().play(bb.story()).write(folder)
+    done = run(folder, "--pin", pin, "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    report = json.loads(done.stdout)
+    assert (report["verdict"], report["exit"], report["reasons"]) == ("PASS", 0, [])
+    members = "verdict exit reasons verified_through anchors custody enforcement localities host_tools "
+    members += "verifiable logs entries egress claims_not_made"
+    assert set(members.split()) <= report.keys()
+
+
+def test_people_read_the_verdict_first_and_what_it_does_not_claim_last(folder: Path, pin: Path) -> None:
+    LogBuilder().open().play(bb.story()).write(folder)
+    done = run(folder, "--pin", pin)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "PASS (exit 0)"
+    assert "Vouched for by: the pinned device key" in lines
+    assert lines[-1].startswith("  - not protected against a holder of the device key")
+    assert done.stdout.isascii()
+
+
+def test_each_verdict_has_its_exit_code(folder: Path, pin: Path) -> None:
+    assert run(folder, "--pin", pin).returncode == 2
+    log = LogBuilder().open().close().write(folder)
+    assert run(folder).returncode == 3
+    (folder / log.name).write_bytes(log.content() + b"\n")
+    failed = run(folder, "--pin", pin)
+    assert failed.returncode == 1
+    assert "  FAIL: bad-json, log 0, seq 4: " in failed.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "--nonsense"], ["a", "--policy-digest", "xyz"]])
+def test_wrong_usage_is_64(arguments: list[str]) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (64, "")
+
+
+def test_a_defect_of_the_verifier_is_a_failure(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def broken(*_arguments: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(av, "verify", broken)
+    assert av.main([str(folder), "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["reasons"][0]["code"] == "verifier-fault"
+
+
+def test_only_the_standard_library_is_imported_and_no_runner() -> None:
+    tree = ast.parse(FILE.read_text(encoding="utf-8"), feature_version=(3, 9))
+    imported = {name.name for node in ast.walk(tree) if isinstance(node, ast.Import) for name in node.names}
+    imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {name.split(".")[0] for name in imported} <= sys.stdlib_module_names
+    tests = "".join(path.read_text(encoding="utf-8") for path in HERE.glob("*.py"))
+    assert "import " + "runner" not in tests
+    assert "from " + "runner" not in tests
+
+
+def test_every_reason_is_explained_and_tested() -> None:
+    tests = "".join(path.read_text(encoding="utf-8") for path in HERE.glob("test_*.py"))
+    assert [code for code in av.REASONS if f'"{code}"' not in tests] == []
+    source = FILE.read_text(encoding="utf-8")
+    assert [code for code in av.REASONS if source.count(f'"{code}"') < 2] == []
+    assert {verdict for verdict, _ in av.REASONS.values()} == av.EXIT_CODES.keys() - {"PASS"}
+
+
+def test_the_contract_lists_every_reason_in_the_same_words() -> None:
+    contract = HERE.parents[1] / "contracts" / "trace" / "v1" / "README.md"
+    if not contract.is_file():
+        pytest.skip("the contract is not beside this checkout")
+    listed = [line for line in contract.read_text(encoding="utf-8").splitlines() if line.startswith("- `")]
+    assert {f"- `{code}`: {meaning}" for code, (_, meaning) in av.REASONS.items()} <= set(listed)

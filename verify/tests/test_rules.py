@@ -1,0 +1,570 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules S1-S5, S7-S9, S11, S12: break one thing, get that reason at that seq (I4, I9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Callable
+
+import akaion_verify
+import bookbuilder as bb
+import pytest
+from bookbuilder import Step, Story, hex32, hex64
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Expected = list[tuple[str, str]]  # reason code, label of the step where it shows
+CASES: dict[str, Callable[[Story], Expected]] = {}
+
+
+def case(edit: Callable[[Story], Expected]) -> Callable[[Story], Expected]:
+    CASES[edit.__name__] = edit
+    return edit
+
+
+def judge(story: Story, folder: Path, pin: Path) -> tuple[str, list[tuple[str, int]]]:
+    bb.LogBuilder().open().play(story).write(folder)
+    report = akaion_verify.verify(folder, pin)
+    return report["verdict"], [(reason["code"], reason["seq"]) for reason in report["reasons"]]
+
+
+def test_the_whole_story_passes(folder: Path, pin: Path) -> None:
+    assert judge(Story(), folder, pin) == ("PASS", [])
+
+
+# S1
+
+
+@case
+def s1_c3_is_released_to_a_remote_backend(story: Story) -> Expected:
+    story.change("b2", **{"class": "C3", "parts": {"default": "C3"}})
+    story.change("b5", **{"class": "C3", "parts": {"default": "C3"}})
+    story.change("b6", **{"class": "C3", "parts": {"default": "C3"}})
+    story.change("send", **{"class": "C3", "declassify": None})
+    story.change("refused", **{"class": "C3"})
+    return [("egress-c3", "send")]
+
+
+@case
+def s1_c2_is_released_to_a_remote_backend(story: Story) -> Expected:
+    story.change("send", **{"class": "C2", "declassify": None})
+    return [("egress-above-ceiling", "send")]
+
+
+@case
+def s1_holds_for_the_network_of_tools_too(story: Story) -> Expected:
+    story.change("web", **{"class": "C2"})
+    story.change("b3", **{"class": "C2", "parts": {"default": "C2"}})
+    story.change("b4", **{"class": "C2", "parts": {"default": "C2"}})
+    return [("egress-above-ceiling", "web")]
+
+
+# S2
+
+
+@case
+def s2_two_decisions_on_one_call(story: Story) -> Expected:
+    story.after("allow", story.again("allow"))
+    return [("id-reused", "again")]
+
+
+@case
+def s2_a_send_id_serves_twice(story: Story) -> Expected:
+    story.after("refused", story.again("refused"))
+    return [("id-reused", "again")]
+
+
+@case
+def s2_an_inference_takes_the_id_of_a_tool_call(story: Story) -> Expected:
+    story.after("refused", story.again("refused", send_id=hex32("new"), call_id=hex32("call read")))
+    return [("id-reused", "again")]
+
+
+@case
+def s2_a_decision_takes_the_id_of_an_inference(story: Story) -> Expected:
+    story.after("deny", story.again("allow", call_id=hex32("call think")))
+    return [("id-reused", "again")]
+
+
+@case
+def s2_a_declassification_id_serves_twice(story: Story) -> Expected:
+    story.after("lower", story.again("lower"))
+    return [("id-reused", "again")]
+
+
+@case
+def s2_an_unknown_tool_is_asked_for(story: Story) -> Expected:
+    story.change("deny", decision="ask")
+    return [("unknown-tool-allowed", "deny")]
+
+
+@case
+def s2_an_approval_of_what_was_allowed(story: Story) -> Expected:
+    story.after("allow", Step("approval", "approval", bb.approved("read"), bb.TASK))
+    return [("approval-unasked", "approval")]
+
+
+@case
+def s2_an_approval_of_nothing(story: Story) -> Expected:
+    story.after("allow", Step("approval", "approval", bb.approved("nothing"), bb.TASK))
+    return [("approval-unasked", "approval")]
+
+
+@case
+def s2_a_second_approval(story: Story) -> Expected:
+    story.after("grant", story.again("grant"))
+    return [("approval-unasked", "again")]
+
+
+@case
+def s2_an_approval_of_other_arguments(story: Story) -> Expected:
+    story.change("grant", args_commit=hex64("others"))
+    return [("approval-unasked", "grant"), ("call-unapproved", "fetch")]
+
+
+@case
+def s2_a_call_without_a_decision(story: Story) -> Expected:
+    story.drop("allow")
+    return [("call-undecided", "read")]
+
+
+@case
+def s2_a_call_before_its_decision(story: Story) -> Expected:
+    step = story[story.at("allow")]
+    story.drop("allow")
+    story.after("read", step)
+    return [("call-undecided", "read")]
+
+
+@case
+def s2_a_call_after_a_deny(story: Story) -> Expected:
+    story.change("allow", decision="deny")
+    return [("call-denied", "read")]
+
+
+@case
+def s2_a_call_without_its_approval(story: Story) -> Expected:
+    story.drop("grant")
+    return [("call-unapproved", "fetch")]
+
+
+@case
+def s2_a_call_after_a_refused_approval(story: Story) -> Expected:
+    story.change("grant", granted=False, by="none")
+    return [("call-unapproved", "fetch")]
+
+
+@case
+def s2_a_call_at_the_moment_its_approval_expires(story: Story) -> Expected:
+    moment = 1_700_000_000_900_000
+    story.change("grant", expires=moment)
+    for step in story[story.at("fetch") :]:
+        step.ts = moment
+    return [("call-expired", "fetch")]
+
+
+@case
+def s2_a_call_with_other_arguments(story: Story) -> Expected:
+    story.change("read", args_commit=hex64("others"))
+    return [("call-differs", "read")]
+
+
+@case
+def s2_a_call_of_another_tool(story: Story) -> Expected:
+    story.change("read", tool="write_file")
+    return [("call-differs", "read")]
+
+
+@case
+def s2_two_calls_on_one_decision(story: Story) -> Expected:
+    story.after("read", story.again("read"))
+    return [("call-repeated", "again")]
+
+
+# S3
+
+
+@case
+def s3_a_result_without_a_call(story: Story) -> Expected:
+    story.change("was_read", call_id=hex32("nothing"))
+    return [("result-unmatched", "was_read")]
+
+
+@case
+def s3_two_results_of_one_call(story: Story) -> Expected:
+    story.after("was_read", story.again("was_read", block="b9"))
+    return [("result-unmatched", "again")]
+
+
+@case
+def s3_an_answer_without_a_send(story: Story) -> Expected:
+    story.change("thought", send_id=hex32("nothing"))
+    return [("result-unmatched", "thought")]
+
+
+@case
+def s3_an_answer_with_another_call(story: Story) -> Expected:
+    story.change("thought", call_id=hex32("nothing"))
+    return [("result-unmatched", "thought")]
+
+
+@case
+def s3_two_answers_to_one_send(story: Story) -> Expected:
+    story.after("thought", story.again("thought", block="b9"))
+    return [("result-unmatched", "again")]
+
+
+@case
+def s3_an_answer_to_what_was_denied(story: Story) -> Expected:
+    story.after(
+        "refused",
+        Step("seal", "seal"),
+        Step("answer", "egress_result", bb.answer("refused", None), bb.TASK),
+    )
+    return [("result-unmatched", "answer")]
+
+
+@case
+def s3_an_answer_in_another_task_than_its_send(story: Story) -> Expected:
+    story[story.at("thought")].task = None
+    return [("result-unmatched", "thought")]
+
+
+# S4
+
+
+@case
+def s4_an_entry_before_its_task(story: Story) -> Expected:
+    step = story[story.at("b0")]
+    story.drop("b0")
+    story.after("declared", step)
+    return [("task-not-open", "b0"), ("block-unknown", "think"), ("counts-differ", "finish")]
+
+
+@case
+def s4_an_entry_after_its_task(story: Story) -> Expected:
+    story.after("finish", story.again("judged"))
+    return [("task-not-open", "again")]
+
+
+@case
+def s4_a_task_starts_again(story: Story) -> Expected:
+    story.after("finish", story.again("start"), story.again("finish", "finished", counts={"task_start": 1}))
+    return [("task-reused", "again")]
+
+
+@case
+def s4_the_log_closes_over_an_open_task(story: Story) -> Expected:
+    story.drop("finish")
+    return [("task-left-open", "close")]
+
+
+# S5
+
+
+@case
+def s5_a_tool_sends_before_it_is_called(story: Story) -> Expected:
+    step = story[story.at("web")]
+    story.drop("web")
+    story.after("grant", step)
+    return [("egress-outside-call", "web")]
+
+
+@case
+def s5_a_tool_sends_after_its_result(story: Story) -> Expected:
+    late = story.again("web", send_id=hex32("late"))
+    story.after("fetched", late)
+    return [("egress-outside-call", "again")]
+
+
+@case
+def s5_a_tool_without_net_sends(story: Story) -> Expected:
+    story.change("fetch", net=False)
+    return [("net-undeclared", "web")]
+
+
+@case
+def s5_a_tool_with_net_leaves_no_egress(story: Story) -> Expected:
+    story.change("read", net=True)
+    return [("net-unrecorded", "was_read")]
+
+
+# S7
+
+
+@case
+def s7_a_tool_returns_before_its_call_is_sealed(story: Story) -> Expected:
+    story.drop("seal2")
+    return [("effect-unsealed", "was_read")]
+
+
+@case
+def s7_an_answer_comes_before_its_send_is_sealed(story: Story) -> Expected:
+    story.drop("seal1")
+    return [("effect-unsealed", "thought")]
+
+
+@case
+def s7_a_seal_before_the_call_is_not_enough(story: Story) -> Expected:
+    seal = story[story.at("seal2")]
+    story.drop("seal2")
+    story.after("allow", seal)
+    return [("effect-unsealed", "was_read")]
+
+
+# S8
+
+
+@case
+def s8_a_task_counts_too_many(story: Story) -> Expected:
+    story.change("finish", counts={"task_start": 1, "plan": 9})
+    return [("counts-differ", "finish")]
+
+
+@case
+def s8_the_log_counts_too_few(story: Story) -> Expected:
+    story.change("close", entries=3)
+    return [("counts-differ", "close")]
+
+
+# S9
+
+
+@case
+def s9_one_entry_too_many_without_a_seal(story: Story) -> Expected:
+    # From the seal after "probe" to "think" stand 7 entries; 20 may stand, the 21st may not.
+    story.after("plan", *[story.again("plan", f"plan{number}") for number in range(14)])
+    return [("seal-overdue", "think")]
+
+
+# S11
+
+
+@case
+def s11_a_backend_that_the_header_does_not_name(story: Story) -> Expected:
+    story.after("remote", story.again("remote", name="elsewhere"))
+    return [("backend-unlisted", "again")]
+
+
+@case
+def s11_an_egress_to_a_backend_that_the_header_does_not_name(story: Story) -> Expected:
+    story.change("refused", backend="elsewhere")
+    return [("backend-unlisted", "refused")]
+
+
+@case
+def s11_an_egress_before_its_backend_record(story: Story) -> Expected:
+    story.drop("declared")
+    return [("backend-unprobed", "probe")]
+
+
+@case
+def s11_an_egress_with_the_locality_of_an_earlier_record(story: Story) -> Expected:
+    story.change("think", locality="L0")
+    return [("locality-differs", "think")]
+
+
+@case
+def s11_a_remote_backend_that_calls_itself_local(story: Story) -> Expected:
+    story.change("refused", locality="L2")
+    return [("locality-differs", "refused")]
+
+
+# S12
+
+
+@case
+def s12_a_class_below_its_parts(story: Story) -> Expected:
+    story.change("b6", parts={"default": "C3"})
+    return [("parts-differ", "b6")]
+
+
+@case
+def s12_a_block_below_its_inputs(story: Story) -> Expected:
+    story.change("b1", **{"class": "C0", "parts": {"default": "C0"}})
+    return [("class-too-low", "b1")]
+
+
+@case
+def s12_what_a_model_says_is_below_what_it_read(story: Story) -> Expected:
+    story.change("b1", **{"class": "C0", "parts": {"default": "C0"}, "inputs": []})
+    return [("class-too-low", "b1")]
+
+
+@case
+def s12_a_result_below_its_arguments(story: Story) -> Expected:
+    story.change("b4", **{"class": "C0", "parts": {"default": "C0"}, "inputs": []})
+    return [("class-too-low", "b4")]
+
+
+@case
+def s12_a_compaction_below_its_inputs(story: Story) -> Expected:
+    story.change("b6", **{"class": "C1", "parts": {"default": "C1"}, "inputs": []})
+    return [("class-too-low", "b6")]
+
+
+@case
+def s12_a_compaction_classified_too_low_beforehand(story: Story) -> Expected:
+    step = story.again("b6", "early", **{"class": "C1", "parts": {"default": "C1"}, "inputs": []})
+    story.drop("b6")
+    story.after("refused", step)
+    return [("class-too-low", "compact")]
+
+
+@case
+def s12_an_egress_below_its_inputs(story: Story) -> Expected:
+    story.change("send", declassify=None)
+    return [("class-too-low", "send")]
+
+
+@case
+def s12_an_unclassified_block_in_an_egress(story: Story) -> Expected:
+    story.change("refused", inputs=["b2", "b77"])
+    return [("block-unknown", "refused")]
+
+
+@case
+def s12_an_unclassified_block_in_a_decision(story: Story) -> Expected:
+    story.change("allow", inputs=["b77"])
+    return [("block-unknown", "allow")]
+
+
+@case
+def s12_a_block_is_classified_twice(story: Story) -> Expected:
+    story.after("b1", story.again("b1"))
+    return [("block-reused", "again")]
+
+
+@case
+def s12_a_block_is_produced_twice(story: Story) -> Expected:
+    story.change("was_read", block="b1")
+    return [("block-reused", "was_read")]
+
+
+@case
+def s12_a_declassification_of_another_class(story: Story) -> Expected:
+    story.change("lower", **{"from": "C3"})
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_a_declassification_to_another_class(story: Story) -> Expected:
+    story.change("lower", to="C0")
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_a_declassification_for_another_backend(story: Story) -> Expected:
+    story.change("lower", backend=bb.LOCAL)
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_a_declassification_that_has_expired(story: Story) -> Expected:
+    story.change("lower", expires=5)
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_a_declassification_that_is_not_needed(story: Story) -> Expected:
+    story.change("send", inputs=["b1"])
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_a_declassification_that_comes_later(story: Story) -> Expected:
+    step = story[story.at("lower")]
+    story.drop("lower")
+    story.after("send", step)
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_a_declassification_without_its_approval(story: Story) -> Expected:
+    story.drop("granted")
+    return [("declassify-unapproved", "lower")]
+
+
+@case
+def s12_a_declassification_on_a_refused_approval(story: Story) -> Expected:
+    story.change("granted", granted=False)
+    return [("declassify-unapproved", "lower")]
+
+
+@case
+def s12_a_declassification_on_an_expired_approval(story: Story) -> Expected:
+    story.change("granted", expires=5)
+    return [("declassify-unapproved", "lower")]
+
+
+@case
+def s12_a_declassification_of_something_else_than_approved(story: Story) -> Expected:
+    story.change("lower", commit=hex64("more"))
+    return [("declassify-unapproved", "lower")]
+
+
+@case
+def s12_a_declassification_on_the_approval_of_a_tool(story: Story) -> Expected:
+    story.change("lower", approval=hex32("call fetch"), commit=hex64("args fetch"))
+    return [("declassify-unapproved", "lower")]
+
+
+@pytest.mark.parametrize("edit", CASES.values(), ids=CASES.keys())
+def test_one_broken_rule_gives_its_reason(edit: Callable[[Story], Expected], folder: Path, pin: Path) -> None:
+    story = Story()
+    expected = [(code, story.seq(label)) for code, label in edit(story)]
+    assert judge(story, folder, pin) == ("FAIL", expected)
+
+
+# What the rules allow
+
+
+def test_a_call_and_a_send_may_lack_their_results(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.drop("was_read", "thought", "page", "fetched")
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_a_tool_with_net_that_failed_may_leave_no_egress(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.change("read", net=True)
+    story.change("was_read", status="error")
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_a_lowering_by_rule_needs_no_approval(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.change("lower", approval=None, rule="redact:names")
+    story.drop("ask_release", "granted")
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_exactly_seal_every_entries_may_stand_without_a_seal(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.after("plan", *[story.again("plan", f"plan{number}") for number in range(13)])
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_c3_may_go_to_a_local_backend(folder: Path, pin: Path) -> None:
+    story = Story()
+    for label in ("b2", "b6"):
+        story.change(label, **{"class": "C3", "parts": {"default": "C0", "declared": "C3"}})
+    story.change("send", **{"class": "C3", "backend": bb.LOCAL, "locality": "L1", "declassify": None})
+    story.change("refused", **{"class": "C3"})
+    story.change("b5", **{"class": "C3", "parts": {"default": "C3"}})
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_ceiling_none_lets_nothing_leave(folder: Path, pin: Path) -> None:
+    log = bb.LogBuilder(changes={"max_egress_class": "none"}).open()
+    sent = bb.inference("x", bb.REMOTE, "remote", "C0", [])
+    log.play([Step("b", "backend", bb.backend(bb.REMOTE, "remote")), Step("e", "egress", sent)])
+    log.close().write(folder)
+    report = akaion_verify.verify(folder, pin)
+    assert [reason["code"] for reason in report["reasons"]] == ["egress-above-ceiling"]
+
+
+def test_only_the_first_place_of_a_reason_is_kept(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.after("b1", story.again("b1", "one"), story.again("b1", "two"))
+    assert judge(story, folder, pin) == ("FAIL", [("block-reused", story.seq("one"))])
