@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much of JSON Schema our grammars get right: one command, three public sets of vectors.
 
-A schema passes when it is ``exact`` and the grammar alone judges every instance rightly, members put in declared
-order. Run: ``python benchmarks/grammar.py [--failures]``. The sets are read in place and skipped when absent.
+A schema passes when it is ``exact`` and the grammar alone judges every instance rightly, members put in
+declared order. Run: ``python benchmarks/grammar.py [--failures]``. The sets are read in place and skipped
+when absent.
 """
 
 from __future__ import annotations

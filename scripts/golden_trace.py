@@ -38,18 +38,12 @@ class SteppingClock(FrozenClock):
         return super().now_us()
 
 
-class DeviceKey(MemorySigner):
-    """A fixed key that claims to be kept in a file: the format knows no custody for fixed keys."""
-
-    custody = "file"
-
-
 class Author:
     """Writes the records of one book in the order a runner would."""
 
     def __init__(self, book: str) -> None:
         self.book, self.store, self.salts = book, MemoryLogStore(), MemorySaltStore()
-        self.signer = DeviceKey(sha256(f"{book} device".encode()).digest())
+        self.signer = MemorySigner(sha256(f"{book} device".encode()).digest())
         self.entropy, self.clock = FixedEntropy(book.encode()), SteppingClock(START_US)
 
     def open(self) -> Trace:

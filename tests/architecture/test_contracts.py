@@ -215,6 +215,11 @@ def cycle(graph: Mapping[str, list[str]]) -> list[str]:
     return []
 
 
+def within(room: str, graph: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """The part of the graph that starts in `room`."""
+    return {module: imports for module, imports in graph.items() if module.startswith(room)}
+
+
 def test_no_module_hides_from_the_contracts() -> None:
     """A folder without `__init__.py` would be importable and unseen."""
     assert files_of(ROOT / "src") - imports_of(ROOT / "src").keys() == set()
@@ -236,14 +241,14 @@ def test_no_import_cycle_anywhere() -> None:
 
 def test_a_cycle_is_noticed(copied: Path) -> None:
     with mutated(copied, mutant("", "perimeter/trace/merkle.py", "import runner.perimeter.trace.chain")):
-        assert "runner.perimeter.trace.merkle" in cycle(imports_of(copied))
+        assert "runner.perimeter.trace.merkle" in cycle(within("runner.perimeter", imports_of(copied)))
 
 
 def test_a_cycle_through_a_package_is_noticed(copied: Path) -> None:
     child = mutant("", "perimeter/sealed.py", "from runner.perimeter import Sealed")
     parent = mutant("", "perimeter/__init__.py", "from runner.perimeter.sealed import Sealed")
     with mutated(copied, child), mutated(copied, parent):
-        assert "runner.perimeter.sealed" in cycle(imports_of(copied))
+        assert "runner.perimeter.sealed" in cycle(within("runner.perimeter", imports_of(copied)))
 
 
 # (file under src/runner, excused module) -> the only names of it that may be used there.

@@ -87,6 +87,7 @@ def test_the_shipped_profiles_validate(validator: Draft202012Validator, profile:
         (("policy", "default"), "allow"),
         (("policy", "grants", 0, "tool"), "Read File"),
         (("policy", "grants", 0, "paths"), "~/Studio"),
+        (("policy", "grants", 0, "network"), True),
         (("policy", "grants", 0, "paths"), [{"class": "C1"}]),
         (("policy", "grants", 0, "paths"), [""]),
         (("inference", "local", "context"), 1),

@@ -48,7 +48,6 @@ def golden_records() -> list[dict[str, Any]]:
 def write_small_book(folder: Path) -> tuple[Path, Path]:
     """Write a book of one small closed log; return its pin and the log."""
     store, signer = MemoryLogStore(), MemorySigner()
-    signer.custody = "file"  # the format knows no custody for fixed keys
     facts = HeaderFacts(
         book="small",
         host="golden",

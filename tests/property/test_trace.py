@@ -48,7 +48,6 @@ class Actor:
     def __init__(self, seal_every: int) -> None:
         self.store, self.salts, self.clock = MemoryLogStore(), MemorySaltStore(), FrozenClock()
         self.entropy, self.signer = FixedEntropy(), MemorySigner()
-        self.signer.custody = "file"  # the format knows no custody for fixed keys
         self.seal_every = seal_every
         self.begin()
 

@@ -8,7 +8,6 @@ are strings. Within this profile the standard library's encoder is canonical.
 
 import json
 import re
-from collections.abc import Mapping, Sequence
 from typing import Final
 
 from runner.kernel.messages import Json
@@ -40,12 +39,12 @@ def _check(value: Json, depth: int) -> None:
         case int():
             if abs(value) > MAX_INTEGER:
                 raise ValueError("an integer is beyond 2^53-1")
-        case Mapping():
+        case dict():
             for name, item in value.items():
-                if not _NAME.match(name):
+                if not isinstance(name, str) or not _NAME.match(name):
                     raise ValueError("a member name is not [a-z][a-z0-9_]{0,63}")
                 _check(item, depth - 1)
-        case Sequence():
+        case list() | tuple():
             for item in value:
                 _check(item, depth - 1)
         case _:

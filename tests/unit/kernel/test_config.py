@@ -144,6 +144,7 @@ def test_a_fix_says_what_to_write(mistakes: Mistakes, text: str, where: str, fix
         "perimeter:\n  classifier: none\n",
         "perimeter:\n  locality_required:\n    C3: none\n",
         "policy:\n  default: allow\n",
+        "policy:\n  grants:\n    - {tool: a, network: true}\n",
         "trace:\n  sign: false\n",
         "trace:\n  seal_every: 257\n",
     ],
@@ -170,6 +171,15 @@ def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes)
         ("profile: detached\npolicy:\n  grants:\n    - tool: a\n    - tool: a\n", "policy.grants.1.tool"),
         ("profile: detached\ninference:\n  local:\n    endpoint: http://127.0.0.1:1\n", "inference.local"),
         ("profile: detached\ninference:\n  local:\n    runtime: llamacpp\n", "inference.local"),
+        ("profile: detached\nperimeter:\n  classifier: local:small\n", "perimeter.classifier"),
+        (
+            "profile: detached\npolicy:\n  grants:\n    - {tool: a, commands: [git]}\n",
+            "policy.grants.0.commands",
+        ),
+        (
+            "profile: detached\ninference:\n  local: {runtime: vllm, endpoint: http://127.0.0.1:1}\n",
+            "inference.local.runtime",
+        ),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(mistakes: Mistakes, text: str, where: str) -> None:

@@ -7,7 +7,7 @@ See ``README.md`` beside this file. It stands alone: it imports the standard lib
 from .canonical import arrangements, canonical_text
 from .compile import CompiledSchema, compile_schema
 from .gbnf import Grammar, parse_gbnf, validate_gbnf
-from .match import MatchTooCostlyError, begins, matches
+from .match import MatchTooCostlyError, begins, matches, shortest
 from .terminals import json_literal, literal
 from .terms import GrammarSyntaxError
 
@@ -24,5 +24,6 @@ __all__ = [
     "literal",
     "matches",
     "parse_gbnf",
+    "shortest",
     "validate_gbnf",
 ]

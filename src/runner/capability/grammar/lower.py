@@ -13,6 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .model import (
+    REPEAT_LIMIT,
     TRUE,
     ArrayShape,
     Goal,
@@ -101,10 +102,7 @@ class _Lowering:
             result["items"] = self._goal(shape.rest)
         else:
             result["items"] = False
-        if shape.lo:
-            result["minItems"] = shape.lo
-        if shape.hi is not None:
-            result["maxItems"] = shape.hi
+        result.update(_sizes("Items", shape.lo, shape.hi))
         return result
 
     def _object(self, shape: ObjectShape) -> dict[str, object]:
@@ -122,10 +120,7 @@ class _Lowering:
                 result["additionalProperties"] = self._goal(one.goal)
             case _:
                 result["additionalProperties"] = {}
-        if shape.lo:
-            result["minProperties"] = shape.lo
-        if shape.hi is not None:
-            result["maxProperties"] = shape.hi
+        result.update(_sizes("Properties", shape.lo, shape.hi))
         return result
 
 
@@ -147,14 +142,32 @@ def _string(shape: StringShape) -> dict[str, object]:
     if shape.words is not None:
         return {"type": "string", "enum": sorted(shape.words)}
     result: dict[str, object] = {"type": "string"}
-    if shape.lo:
-        result["minLength"] = shape.lo
-    if shape.hi is not None:
-        result["maxLength"] = shape.hi
+    result.update(_sizes("Length", shape.lo, shape.hi))
     positive = [text.pattern for text in sorted(shape.texts, key=lambda text: text.pattern) if text.holds]
     if positive:
-        pattern = positive[0]
-        result["pattern"] = (
-            pattern if pattern.startswith("^") and pattern.endswith("$") else f"^.*(?:{pattern}).*$"
-        )
+        result["pattern"] = _anchored(positive[0])
     return result
+
+
+def _sizes(of: str, lo: int, hi: int | None) -> dict[str, object]:
+    """Return the bounds that engines can count; larger ones they refuse or ignore."""
+    found: dict[str, object] = {}
+    if 0 < lo < REPEAT_LIMIT:
+        found[f"min{of}"] = lo
+    if hi is not None and hi < REPEAT_LIMIT:
+        found[f"max{of}"] = hi
+    return found
+
+
+def _anchored(pattern: str) -> str:
+    """Return ``pattern`` with both anchors, since converters take every pattern as a whole match."""
+    if (
+        pattern.startswith("^")
+        and pattern.endswith("$")
+        and not pattern.endswith("\\$")
+        and "|" not in pattern
+    ):
+        return pattern
+    if pattern.startswith("^(?:") and pattern.endswith(")$"):  # ours, from a format
+        return pattern
+    return f"^[\\s\\S]*(?:{pattern})[\\s\\S]*$"

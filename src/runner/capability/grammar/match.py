@@ -229,6 +229,47 @@ def matches(gbnf: str, text: str) -> bool:
     return _Run(_compiled(gbnf)).accepts(text)
 
 
+def shortest(gbnf: str) -> int:
+    """Return the length, in characters, of the shortest text of the grammar: the least a reply needs.
+
+    Raises ``GrammarSyntaxError`` as ``matches`` does, also when no text is finite.
+    """
+    rules = parse_gbnf(gbnf).rules
+    known: dict[str, int] = {}
+    changed = True
+    while changed:
+        changed = False
+        for name in reversed(rules):
+            length = _least(rules[name], known)
+            if length is not None and length < known.get(name, length + 1):
+                known[name] = length
+                changed = True
+    if "root" not in known:
+        raise GrammarSyntaxError("no text of the grammar is finite")
+    return known["root"]
+
+
+def _least(term: Term, known: dict[str, int]) -> int | None:
+    match term:
+        case Terminal():
+            return 1
+        case Literal(codes=codes):
+            return len(codes)
+        case Reference(name=name):
+            return known.get(name)
+        case Series(parts=parts):
+            lengths = [_least(part, known) for part in parts]
+            return None if None in lengths else sum(length or 0 for length in lengths)
+        case Alternatives(parts=parts):
+            return min(
+                (length for part in parts if (length := _least(part, known)) is not None), default=None
+            )
+        case Repetition(part=part, lo=lo):
+            length = _least(part, known) if lo else 0
+            return None if length is None else lo * length
+    assert_never(term)
+
+
 def begins(gbnf: str, text: str) -> bool:
     """Whether some text of the grammar begins with ``text``, as a truncated reply must.
 

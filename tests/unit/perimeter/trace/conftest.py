@@ -30,19 +30,13 @@ FACTS = HeaderFacts(
 )
 
 
-class DeviceKey(MemorySigner):
-    """A fixed key that says it is kept in a file."""
-
-    custody = "file"
-
-
 @dataclass
 class Studio:
     """The ports of one book, and what is in it."""
 
     store: MemoryLogStore = field(default_factory=MemoryLogStore)
     salts: MemorySaltStore = field(default_factory=MemorySaltStore)
-    signer: MemorySigner = field(default_factory=DeviceKey)
+    signer: MemorySigner = field(default_factory=MemorySigner)
     clock: FrozenClock = field(default_factory=FrozenClock)
     entropy: FixedEntropy = field(default_factory=FixedEntropy)
 
