@@ -30,8 +30,9 @@ def canonical_bytes(value: Json) -> bytes:
         raise ValueError("a string holds a lone surrogate") from None
 
 
-def _check(value: Json, depth: int) -> None:
-    if depth < 0:
+def _check(value: Json, room: int) -> None:
+    """Raise unless `value` is in the profile and nests at most `room` containers."""
+    if isinstance(value, dict | list | tuple) and room == 0:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     match value:
         case None | bool() | str():
@@ -43,9 +44,9 @@ def _check(value: Json, depth: int) -> None:
             for name, item in value.items():
                 if not isinstance(name, str) or not _NAME.match(name):
                     raise ValueError("a member name is not [a-z][a-z0-9_]{0,63}")
-                _check(item, depth - 1)
+                _check(item, room - 1)
         case list() | tuple():
             for item in value:
-                _check(item, depth - 1)
+                _check(item, room - 1)
         case _:
             raise ValueError(f"a {type(value).__name__} has no canonical encoding")

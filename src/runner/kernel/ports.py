@@ -278,7 +278,7 @@ class Signer(Protocol):
 
     @property
     def custody(self) -> str:
-        """One of file, keyring, process, hardware, memory."""
+        """One of file, keyring, process, hardware."""
 
     @property
     def public_key(self) -> bytes:

@@ -82,8 +82,8 @@ def _fitting(piece: str, width: int) -> str:
 
 def tail(text: str, width: int) -> str:
     """Return the end of `text` as one inert line of at most `width` cells."""
-    line = inert_line(text[-max(width, 0) :] if width > 0 else "")
-    while cell_len(line) > width:
+    line = inert_line(text[-width:]) if width > 0 else ""
+    while line and cell_len(line) > width:
         line = line[1:]
     return line
 

@@ -133,8 +133,9 @@ def _number(shape: NumberShape) -> dict[str, object]:
         result["exclusiveMinimum" if bounds.lo_open else "minimum"] = number(bounds.lo)
     if bounds.hi is not None:
         result["exclusiveMaximum" if bounds.hi_open else "maximum"] = number(bounds.hi)
-    if len(shape.multiples) == 1:
-        result["multipleOf"] = number(next(iter(shape.multiples)))
+    whole = [number(multiple) for multiple in shape.multiples if multiple.denominator == 1]
+    if len(whole) == 1:  # fractions are left out: in binary floats 0.47 is no multiple of 0.01
+        result["multipleOf"] = whole[0]
     return result
 
 

@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Grammars against an independent validator, on schemas and values nobody chose.
+
+Two questions for every `exact` schema: is each text of the grammar a valid value (no false accept), and does the
+grammar judge any value as the validator does, members put in declared order.
+"""
+
+import json
+import random
+from typing import Any
+
+import jsonschema
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+
+from runner.capability.grammar import (
+    GrammarSyntaxError,
+    arrangements,
+    canonical_text,
+    compile_schema,
+    literal,
+    matches,
+    parse_gbnf,
+    shortest,
+    validate_gbnf,
+)
+from runner.capability.grammar.automaton import Ranges
+from runner.capability.grammar.terms import (
+    Alternatives,
+    Literal,
+    Reference,
+    Repetition,
+    Series,
+    Term,
+    Terminal,
+)
+
+NAMES = st.sampled_from(["a", "b", "ab", "c"])
+NUMBERS = st.sampled_from([-2, -1, 0, 0.5, 1, 1.25, 2, 3, 10])
+TEXTS = st.sampled_from(["", "a", "b", "ab", "aab", "ba", "é", "a1", "\n"])
+SCALARS = st.one_of(st.none(), st.booleans(), NUMBERS, TEXTS)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    SCALARS,
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(NAMES, inner, max_size=3)),
+    max_leaves=6,
+)
+TYPES = st.sampled_from(["object", "array", "string", "number", "integer", "boolean", "null"])
+COUNTS = st.integers(0, 3)
+LEAVES = st.fixed_dictionaries(
+    {},
+    optional={
+        "type": st.one_of(TYPES, st.lists(TYPES, min_size=1, max_size=3, unique=True)),
+        "enum": st.lists(VALUES, min_size=1, max_size=3),
+        "const": VALUES,
+        "minimum": NUMBERS,
+        "exclusiveMaximum": NUMBERS,
+        "multipleOf": st.sampled_from([1, 2, 3]),
+        "minLength": COUNTS,
+        "maxLength": COUNTS,
+        "pattern": st.sampled_from(["^a", "b$", "a+b?", "^(a|b)*$", "[^a]", "^a{2}"]),
+        "required": st.lists(NAMES, max_size=2, unique=True),
+        "minItems": COUNTS,
+        "maxItems": COUNTS,
+        "maxProperties": COUNTS,
+        "minProperties": st.integers(0, 1),
+    },
+)
+
+
+def _branches(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    some = st.lists(inner, min_size=1, max_size=3)
+    return st.builds(
+        lambda leaf, more: {**leaf, **more},
+        LEAVES,
+        st.fixed_dictionaries(
+            {},
+            optional={
+                "properties": st.dictionaries(NAMES, inner, max_size=3),
+                "additionalProperties": inner,
+                "patternProperties": st.dictionaries(st.sampled_from(["^a", "b"]), inner, max_size=1),
+                "propertyNames": inner,
+                "items": inner,
+                "prefixItems": some,
+                "contains": inner,
+                "allOf": some,
+                "anyOf": some,
+                "oneOf": some,
+                "not": inner,
+                "if": inner,
+                "then": inner,
+                "else": inner,
+                "dependentRequired": st.dictionaries(
+                    NAMES, st.lists(NAMES, max_size=2, unique=True), max_size=1
+                ),
+                "dependentSchemas": st.dictionaries(NAMES, inner, max_size=1),
+                "unevaluatedProperties": inner,
+                "unevaluatedItems": inner,
+            },
+        ),
+    )
+
+
+SCHEMAS = st.recursive(st.one_of(st.booleans(), LEAVES), _branches, max_leaves=8)
+SLOW = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+def _valid(schema: Any, value: Any) -> bool:
+    return jsonschema.Draft202012Validator(schema).is_valid(value)
+
+
+@SLOW
+@given(schema=SCHEMAS, values=st.lists(VALUES, min_size=1, max_size=8))
+def test_an_exact_grammar_judges_as_the_validator_does(schema: Any, values: list[Any]) -> None:
+    compiled = compile_schema(schema)
+    if compiled.gbnf is not None:
+        validate_gbnf(compiled.gbnf)
+    if compiled.reason == "no value satisfies the schema":
+        assert not any(_valid(schema, value) for value in values)
+    assume(compiled.status == "exact" and compiled.form is not None)
+    for value in values:
+        texts = [canonical_text(option) for option in arrangements(compiled.form, value, 200)]
+        assert any(matches(compiled.gbnf, text) for text in texts) == _valid(schema, value), (schema, value)
+
+
+@SLOW
+@given(schema=SCHEMAS, seed=st.integers(0, 1000))
+def test_every_text_of_an_exact_grammar_is_valid(schema: Any, seed: int) -> None:
+    """No false accept, in the grammar's own words; and the lowered schema takes what the grammar takes."""
+    compiled = compile_schema(schema)
+    assume(compiled.status == "exact" and compiled.gbnf is not None)
+    for text in sample(compiled.gbnf, seed, 12):
+        value = json.loads(text)
+        assert _valid(schema, value), (schema, text)
+        assert _valid(compiled.lowered, value), (compiled.lowered, text)
+        assert len(text) >= shortest(compiled.gbnf)
+
+
+@given(st.text(max_size=60))
+def test_reading_a_grammar_is_total(text: str) -> None:
+    try:
+        parse_gbnf(text)
+    except GrammarSyntaxError:
+        return
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), max_size=40), st.text(max_size=5))
+def test_a_literal_is_exactly_its_text(text: str, other: str) -> None:
+    grammar = f"root ::= {literal(text)}\n"
+    assert grammar.isascii()
+    assert matches(grammar, text)
+    assert matches(grammar, other) == (text == other)
+
+
+@given(VALUES)
+def test_canonical_text_is_json_of_the_same_value(value: Any) -> None:
+    assert json.loads(canonical_text(value)) == value
+    assert matches(compile_schema(True).gbnf, canonical_text(value))  # noqa: FBT003 - a schema
+
+
+# --- texts of a grammar, at random ---------------------------------------------------------------------------
+
+
+def sample(gbnf: str, seed: int, count: int) -> list[str]:
+    """Return some texts of a grammar; long ones are steered to an end by the shortest alternatives."""
+    source = random.Random(seed)  # noqa: S311 - not a secret
+    rules = parse_gbnf(gbnf).rules
+    depths = _depths(rules)
+    return [_text(rules, depths, source) for _ in range(count)]
+
+
+def _depth(term: Term, depths: dict[str, int]) -> int:
+    match term:
+        case Reference(name=name):
+            return depths[name] + 1
+        case Series(parts=parts):
+            return max((_depth(part, depths) for part in parts), default=0)
+        case Alternatives(parts=parts):
+            return min(_depth(part, depths) for part in parts)
+        case Repetition(part=part, lo=lo):
+            return _depth(part, depths) if lo else 0
+    return 0
+
+
+def _depths(rules: dict[str, Term]) -> dict[str, int]:
+    depths = dict.fromkeys(rules, 10**6)
+    while True:
+        after = {name: min(depths[name], _depth(term, depths)) for name, term in rules.items()}
+        if after == depths:
+            return depths
+        depths = after
+
+
+def _char(ranges: Ranges, source: random.Random) -> str:
+    low, high = source.choice(ranges)
+    if source.random() < 0.8:
+        high = min(high, max(low, 0x7E))
+    code = source.randint(low, high)
+    return chr(code) if not 0xD800 <= code <= 0xDFFF else chr(low)
+
+
+def _text(rules: dict[str, Term], depths: dict[str, int], source: random.Random) -> str:
+    out: list[str] = []
+    stack: list[Term] = [rules["root"]]
+    steps = 0
+    while stack:
+        steps += 1
+        tight = steps > 300
+        match stack.pop():
+            case Terminal(ranges=ranges):
+                out.append(_char(ranges, source))
+            case Literal(codes=codes):
+                out.extend(map(chr, codes))
+            case Reference(name=name):
+                stack.append(rules[name])
+            case Series(parts=parts):
+                stack.extend(reversed(parts))
+            case Alternatives(parts=parts):
+                stack.append(
+                    min(parts, key=lambda part: _depth(part, depths)) if tight else source.choice(parts)
+                )
+            case Repetition(part=part, lo=lo, hi=hi):
+                most = lo + source.choice([0, 0, 1, 2, 3])
+                stack.extend([part] * (lo if tight else most if hi is None else min(most, hi)))
+    return "".join(out)

@@ -1,0 +1,351 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`compile_schema`: what each keyword becomes, and that nothing is dropped without being named (I4)."""
+
+import json
+import random
+import time
+from typing import Any
+
+import pytest
+
+from runner.capability.grammar import (
+    arrangements,
+    canonical_text,
+    compile_schema,
+    json_literal,
+    matches,
+    shortest,
+    validate_gbnf,
+)
+
+
+def accepts(schema: Any, value: object) -> bool:
+    compiled = compile_schema(schema)
+    assert compiled.status == "exact", (compiled.approximations, compiled.reason)
+    texts = [canonical_text(option) for option in arrangements(compiled.form, value)]
+    return any(matches(compiled.gbnf, text) for text in texts)
+
+
+KEYWORDS: dict[str, Any] = {
+    "types": ({"type": ["integer", "null"]}, [3, None, 1.0], ["3", 1.5, True, []]),
+    "enum": (
+        {"enum": ["a", 1, None, {"x": [1]}, False]},
+        ["a", 1, None, {"x": [1]}, False],
+        ["b", 2, True, {}],
+    ),
+    "const number": ({"const": 1.5}, [1.5], [1, "1.5"]),
+    "length": ({"type": "string", "minLength": 2, "maxLength": 3}, ["ab", "é🎉\n"], ["a", "abcd"]),
+    "pattern": ({"type": "string", "pattern": "^[A-Z]{2}\\d+$"}, ["AB1", "AB123"], ["A1", "AB", "xAB1"]),
+    "search": ({"type": "string", "pattern": "b+c"}, ["abcd", "bc"], ["ac", ""]),
+    "look-ahead": ({"type": "string", "pattern": "^(?!no)[a-z]+$"}, ["yes"], ["no", "nope"]),
+    "date": ({"type": "string", "format": "date"}, ["2024-02-29"], ["2023-02-29", "2023-1-1"]),
+    "uuid": ({"type": "string", "format": "uuid"}, ["0" * 8 + "-0000-0000-0000-" + "0" * 12], ["0" * 36]),
+    "integers": (
+        {"type": "integer", "minimum": -7, "exclusiveMaximum": 120},
+        [-7, 0, 119],
+        [-8, 120, 1200, 5.5],
+    ),
+    "numbers": (
+        {"type": "number", "exclusiveMinimum": 0.25, "maximum": 3},
+        [0.251, 1, 3],
+        [0.25, 0, -1, 3.01],
+    ),
+    "multiples": ({"type": "integer", "multipleOf": 7, "minimum": 10}, [14, 700], [7, 15]),
+    "cents": ({"type": "number", "multipleOf": 0.01}, [0.47, 4.7, 5], [0.475]),
+    "items": (
+        {"items": {"type": "integer"}, "minItems": 1, "maxItems": 2},
+        [[1], [1, 2], "x"],
+        [[], [1, 2, 3], ["1"]],
+    ),
+    "tuple": (
+        {"type": "array", "prefixItems": [{"const": 1}, {"const": 2}], "items": False},
+        [[], [1], [1, 2]],
+        [[2], [1, 2, 3]],
+    ),
+    "contains": (
+        {"type": "array", "contains": {"const": 1}, "maxContains": 1},
+        [[1], [0, 1, 2]],
+        [[], [0], [1, 1]],
+    ),
+    "required": (
+        {
+            "type": "object",
+            "properties": {"a": {"type": "null"}, "b": {"type": "null"}},
+            "required": ["b"],
+            "additionalProperties": False,
+        },
+        [{"b": None}, {"b": None, "a": None}],
+        [{}, {"a": None}, {"b": 1}, {"b": None, "c": 1}],
+    ),
+    "additional": (
+        {
+            "type": "object",
+            "properties": {"ab": {"type": "null"}},
+            "additionalProperties": {"type": "integer"},
+        },
+        [{"a": 1, "abc": 2, "": 3}, {"ab": None}],
+        [{"ab": 1}, {"x": None}],
+    ),
+    "patternProperties": (
+        {"type": "object", "patternProperties": {"^x": {"type": "integer"}}, "additionalProperties": False},
+        [{"x1": 1}],
+        [{"x1": "1"}, {"y": 1}],
+    ),
+    "propertyNames": ({"type": "object", "propertyNames": {"pattern": "^[a-z]+$"}}, [{"ab": 1}], [{"A": 1}]),
+    "sizes": (
+        {
+            "type": "object",
+            "properties": {"a": {}, "b": {}, "c": {}},
+            "additionalProperties": False,
+            "minProperties": 2,
+        },
+        [{"a": 1, "c": 2}],
+        [{"a": 1}],
+    ),
+    "dependent": (
+        {"type": "object", "dependentRequired": {"a": ["b"]}},
+        [{}, {"b": 1}, {"a": 1, "b": 1}],
+        [{"a": 1}],
+    ),
+    "not": ({"not": {"type": "string", "pattern": "^a"}}, [1, "b", {}], ["a", "ab"]),
+    "oneOf": ({"oneOf": [{"type": "integer"}, {"minimum": 2}]}, [1, 2.5, "x"], [3, 1.5]),
+    "allOf": (
+        {"allOf": [{"minimum": 3, "type": "number"}, {"maximum": 4}, {"not": {"const": 3.5}}]},
+        [3, 3.25, 4],
+        [2, 5, 3.5],
+    ),
+    "if": (
+        {"if": {"properties": {"k": {"const": 1}}, "required": ["k"]}, "then": {"required": ["v"]}},
+        [{}, {"k": 2}, {"k": 1, "v": 0}],
+        [{"k": 1}],
+    ),
+    "unevaluated": (
+        {
+            "type": "object",
+            "anyOf": [
+                {"properties": {"a": {"const": 1}}, "required": ["a"]},
+                {"properties": {"b": {}}, "required": ["b"]},
+            ],
+            "unevaluatedProperties": False,
+        },
+        [{"a": 1}, {"b": 2}, {"a": 1, "b": 2}],
+        [{"a": 2, "b": 1}, {"b": 1, "c": 1}],
+    ),
+    "recursion": (
+        {
+            "$ref": "#/$defs/t",
+            "$defs": {
+                "t": {
+                    "type": "object",
+                    "properties": {"c": {"type": "array", "items": {"$ref": "#/$defs/t"}}},
+                    "additionalProperties": False,
+                }
+            },
+        },
+        [{}, {"c": [{}, {"c": []}]}],
+        [{"c": [1]}, []],
+    ),
+    "typeless": ({"minLength": 2, "minimum": 5}, ["ab", 5, None, []], ["a", 4]),
+    "boolean": (True, [1, "x", {"a": [None]}], []),
+}
+
+
+@pytest.mark.parametrize("name", KEYWORDS)
+def test_each_keyword_is_exact(name: str) -> None:
+    schema, valid, invalid = KEYWORDS[name]
+    assert [value for value in valid if not accepts(schema, value)] == []
+    assert [value for value in invalid if accepts(schema, value)] == []
+
+
+@pytest.mark.parametrize(
+    ("schema", "keyword"),
+    [
+        ({"type": "array", "uniqueItems": True}, "uniqueItems"),
+        ({"type": "string", "pattern": "(a)\\1"}, "pattern"),
+        ({"type": "string", "pattern": "a\\b"}, "pattern"),
+        ({"type": "string", "format": "iri"}, "format"),
+        ({"type": "object", "minProperties": 3}, "minProperties"),
+        ({"type": "array", "minItems": 5000}, "minItems"),
+        ({"type": "string", "maxLength": 10**9}, "maxLength"),
+        ({"not": {"type": "array", "uniqueItems": True}}, "uniqueItems"),
+        ({"not": {"patternProperties": {"^a": {"type": "null"}}}}, "patternProperties"),
+    ],
+)
+def test_i4_what_is_not_enforced_is_named(schema: Any, keyword: str) -> None:
+    compiled = compile_schema(schema)
+    assert (compiled.status, compiled.approximations) == ("approximated", (keyword,))
+    validate_gbnf(compiled.gbnf)
+
+
+@pytest.mark.parametrize(
+    ("schema", "reason"),
+    [
+        ({"$ref": "http://elsewhere.example/s"}, "$ref: points outside"),
+        ({"$ref": "#/nowhere"}, "$ref: the pointer leads nowhere"),
+        ({"$defs": {"a": {"$ref": "#/$defs/a"}}, "$ref": "#/$defs/a"}, "$ref: a cycle"),
+        ({"type": "strin"}, "type: not a type"),
+        ({"required": True}, "required: a list"),
+        ({"minimum": "3"}, "minimum: a number"),
+        (False, "no value satisfies"),
+        ({"type": "string", "enum": [1]}, "no value satisfies"),
+        ({"properties": {"a": {"$ref": "#"}}, "required": ["a"], "type": "object"}, "no value satisfies"),
+    ],
+)
+def test_i4_what_cannot_be_read_is_refused_with_a_reason(schema: Any, reason: str) -> None:
+    compiled = compile_schema(schema)
+    assert (compiled.status, compiled.gbnf, compiled.lowered) == ("refused", None, None)
+    assert compiled.reason.startswith(reason)
+
+
+def test_a_refusal_quotes_no_value_of_the_schema() -> None:
+    """I12."""
+    assert "Rossi" not in compile_schema({"type": "Rossi", "minimum": "Rossi"}).reason
+
+
+def test_an_extra_member_cannot_be_a_declared_one_again() -> None:
+    """A second "a" with another value would undo the first when parsed."""
+    gbnf = compile_schema({"type": "object", "properties": {"a": {"const": 1}}, "required": ["a"]}).gbnf
+    assert matches(gbnf, '{"a":1,"b":2}')
+    assert not matches(gbnf, '{"a":1,"a":2}')
+    assert not matches(gbnf, '{"a":1,"\\u0061":2}')
+
+
+def test_control_characters_come_out_escaped() -> None:
+    gbnf = compile_schema({"type": "string"}).gbnf
+    assert matches(gbnf, '"a\\n\\u0001"')
+    assert not matches(gbnf, '"a\n"')
+    assert not matches(gbnf, '"a\x01"')
+
+
+def test_members_keep_the_declared_order_and_space_is_bounded() -> None:
+    gbnf = compile_schema(
+        {"type": "object", "properties": {"b": {"type": "null"}, "a": {"type": "null"}}}
+    ).gbnf
+    assert matches(gbnf, '{"b": null, "a":null}')
+    assert not matches(gbnf, '{"a":null,"b":null}')
+    assert not matches(gbnf, '{"b":  null}')
+
+
+def test_formats_may_be_annotations() -> None:
+    schema = {"type": "string", "format": "date"}
+    assert not matches(compile_schema(schema).gbnf, '"x"')
+    assert matches(compile_schema(schema, assert_formats=False).gbnf, '"x"')
+
+
+def test_hundreds_of_long_lines_compile_to_a_trie() -> None:
+    random.seed(7)
+    lines = ["".join(random.choices('abcdeèà «»“”\n\t"\\🎉', k=200)) for _ in range(500)]  # noqa: S311
+    compiled = compile_schema({"enum": lines})
+    assert compiled.status == "exact"
+    assert all(rule.count(" | ") <= 20 for rule in compiled.gbnf.splitlines())
+    assert all(matches(compiled.gbnf, canonical_text(line)) for line in lines[:20])
+    assert not matches(compiled.gbnf, canonical_text(lines[0] + "x"))
+    assert not matches(compiled.gbnf, canonical_text(lines[0][:-1]))
+
+
+def test_long_strings_are_counted_in_blocks() -> None:
+    """No repetition reaches 2000, and every length between the bounds has a way."""
+    gbnf = compile_schema({"type": "string", "minLength": 2100, "maxLength": 4321}).gbnf
+    validate_gbnf(gbnf)
+    verdicts = {size: matches(gbnf, f'"{"x" * size}"') for size in (2099, 2100, 3000, 3999, 4000, 4321, 4322)}
+    assert verdicts == {2099: False, 2100: True, 3000: True, 3999: True, 4000: True, 4321: True, 4322: False}
+
+
+def test_the_schema_is_not_changed() -> None:
+    schema = {"oneOf": [{"properties": {"a": {"const": [1, {"b": 2}]}}}, {"required": ["c"]}]}
+    before = json.dumps(schema)
+    compile_schema(schema)
+    assert json.dumps(schema) == before
+
+
+def test_the_lowered_schema_spells_out_the_form() -> None:
+    lowered = compile_schema(
+        {
+            "allOf": [{"$ref": "#/$defs/base"}, {"properties": {"b": {"type": "integer"}}}],
+            "$defs": {"base": {"type": "object", "properties": {"a": {"const": "x"}}, "required": ["a"]}},
+        }
+    ).lowered
+    assert lowered == {
+        "type": "object",
+        "properties": {"a": {"type": "string", "enum": ["x"]}, "b": {"type": "integer"}},
+        "required": ["a"],
+        "additionalProperties": {},
+    }
+
+
+def test_the_lowered_schema_drops_what_engines_cannot_count() -> None:
+    assert compile_schema({"type": "string", "minLength": 1, "maxLength": 5000}).lowered == {
+        "type": "string",
+        "minLength": 1,
+    }
+
+
+def test_a_recursive_schema_lowers_to_a_reference() -> None:
+    lowered = compile_schema({"type": "array", "items": {"$ref": "#"}}).lowered
+    assert lowered["items"] == {"$ref": "#/$defs/d1"}
+    assert lowered["$defs"]["d1"]["items"] == {"$ref": "#/$defs/d1"}
+
+
+def test_shortest_is_the_least_a_reply_needs() -> None:
+    schema = {"type": "object", "properties": {"a": {"enum": ["xyz", "y"]}, "b": {}}, "required": ["a"]}
+    assert shortest(compile_schema(schema).gbnf) == len('{"a":"y"}')
+
+
+def test_terminals_by_hand() -> None:
+    term = json_literal('perché "x" 🎉')
+    grammar = f"root ::= {term}\n"
+    assert matches(grammar, '"perché \\"x\\" 🎉"')
+    assert grammar.isascii()
+    with pytest.raises(ValueError, match="surrogate"):
+        json_literal("\ud800")
+
+
+def _nested(depth: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+def _chain(length: int) -> dict[str, Any]:
+    parts = {f"d{i}": {"properties": {"x": {"$ref": f"#/$defs/d{i + 1}"}}} for i in range(length)}
+    return {"$defs": {**parts, f"d{length}": {}}, "$ref": "#/$defs/d0"}
+
+
+HOSTILE: dict[str, Any] = {
+    "nested": _nested(400),
+    "chain of references": _chain(300),
+    "cycle through not": {"$defs": {"a": {"not": {"$ref": "#/$defs/a"}}}, "$ref": "#/$defs/a"},
+    "10,000 values": {"enum": [f"value {i}" for i in range(10_000)]},
+    "10,000 numbers": {"enum": list(range(10_000))},
+    "2,000 objects": {"enum": [{"a": i, "b": [i]} for i in range(2000)]},
+    "1,000 optional": {"type": "object", "properties": {f"p{i}": {"type": "string"} for i in range(1000)}},
+    "counted": {"type": "object", "properties": {f"p{i}": {} for i in range(1000)}, "maxProperties": 500},
+    "long text": {"type": "string", "maxLength": 65_536},
+    "nested bounds": {"maxItems": 1999, "items": {"maxItems": 1999, "items": {"maxLength": 1999}}},
+    "conjunction of choices": {
+        "allOf": [{"anyOf": [{"required": [f"a{i}"]}, {"required": [f"b{i}"]}]} for i in range(40)]
+    },
+    "overlapping oneOf": {"oneOf": [{"properties": {f"a{i}": {"minimum": i}}} for i in range(60)]},
+    "large not": {
+        "not": {"anyOf": [{"properties": {f"a{i}": {"type": "null"}, f"b{i}": {}}} for i in range(40)]}
+    },
+    "exponential pattern": {"type": "string", "pattern": "^(a|b)*a(a|b){24}$"},
+    "nested pattern": {"type": "string", "pattern": "^((a{0,50}){0,50}){0,50}$"},
+    "many patterns": {"allOf": [{"pattern": f"x{i}.*y{i}"} for i in range(30)]},
+    "huge numbers": {"minimum": 1e300, "maximum": 1.5e308, "multipleOf": 1e-300},
+    "unevaluated": {
+        "anyOf": [{"properties": {f"a{i}": True}} for i in range(30)],
+        "unevaluatedProperties": False,
+    },
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_i4_any_schema_ends_soon_with_an_answer(name: str) -> None:
+    started = time.process_time()
+    compiled = compile_schema(HOSTILE[name])
+    assert time.process_time() - started < 2  # about one second here; slower machines count in processor time
+    if compiled.gbnf is not None:
+        validate_gbnf(compiled.gbnf)
+        assert len(compiled.gbnf) <= 1_100_000
