@@ -143,10 +143,8 @@ def main() -> None:
         print(f"  on exact: {score.false_accepts} false accepts, {score.false_rejects} false rejects")
         print(f"  status: {dict(score.status)}")
         print(f"  not exact: {dict(score.keywords.most_common(12))}")
-        print(
-            f"  compile (processor time): p50 {times[len(times) // 2] * 1e3:.2f} ms, p99 {times[len(times) * 99 // 100] * 1e3:.1f} ms, "
-            f"max {times[-1] * 1e3:.0f} ms"
-        )
+        median, high, worst = (1e3 * times[index] for index in (len(times) // 2, len(times) * 99 // 100, -1))
+        print(f"  compile, processor time: p50 {median:.2f} ms, p99 {high:.1f} ms, max {worst:.0f} ms")
         if arguments.failures:
             for case, why in score.failures:
                 print(f"    {case}: {why}")

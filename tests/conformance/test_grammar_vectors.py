@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The compiler on public vectors, held to a ratchet: figures may only improve (`contracts/grammar/ratchet.json`)."""
+"""The compiler on public vectors, held to `contracts/grammar/ratchet.json`: figures may only improve."""
 
 import importlib.util
 import json

@@ -125,7 +125,7 @@ def test_an_answer_comes_with_its_evidence_its_class_and_the_way_to_verify_it(pr
     assert lines[2:5] == ["Evidence", "  files/avviso.txt:3", f"    {LINE}"]
     assert re.fullmatch(r"Class +C2, personal data", lines[5])
     assert re.fullmatch(r"Stopped +answered, after 1 tool call and \d+ tokens", lines[6])
-    assert f"akaion-verify {practice.root}/home/trace --pin device.vkey" in done.stdout
+    assert f"akaion-verify {practice.root / 'home' / 'trace'} --pin device.vkey" in done.stdout
 
 
 def test_the_record_of_an_answer_passes_the_verifier_with_the_exported_pin(practice: Practice) -> None:

@@ -162,14 +162,10 @@ def test_p3_a_host_tool_makes_the_verdict_unverifiable_unless_vouched_for(
     """The tool opens a socket: nothing here can stop or see that, so the verdict says so."""
     replies = [{"tool": "note"}, {"text": "x"}, {"tool": "answer"}, {"answer": "done"}]
     with ScriptedServer(replies=replies) as server:
-        inference = {
-            "prefer": "remote",
-            "local": None,
-            "remote": {"backend": "openai", "endpoint": server.url, "model": "m"},
-        }
+        inference = {"local": {"runtime": "llamacpp", "endpoint": server.url, "model": "m"}}
         grants = [{"tool": "note", "trusted": trusted}]
         with open_profile(
-            "attached", tools=[HostTool(note)], inference=inference, policy={"grants": grants}
+            "detached", tools=[HostTool(note)], inference=inference, policy={"grants": grants}
         ) as runtime:
             result = runtime.loop().run("Keep a note.")
             pin = tmp_path / "auditor.pin"

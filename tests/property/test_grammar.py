@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Grammars against an independent validator, on schemas and values nobody chose.
 
-Two questions for every `exact` schema: is each text of the grammar a valid value (no false accept), and does the
-grammar judge any value as the validator does, members put in declared order.
+Two questions for every `exact` schema: is each text of the grammar a valid value (no false accept), and does
+the grammar judge any value as the validator does, members put in declared order.
 """
 
 import json
@@ -154,10 +154,10 @@ def test_a_literal_is_exactly_its_text(text: str, other: str) -> None:
 @given(VALUES)
 def test_canonical_text_is_json_of_the_same_value(value: Any) -> None:
     assert json.loads(canonical_text(value)) == value
-    assert matches(compile_schema(True).gbnf, canonical_text(value))  # noqa: FBT003 - a schema
+    assert matches(compile_schema(True).gbnf, canonical_text(value))
 
 
-# --- texts of a grammar, at random ---------------------------------------------------------------------------
+# --- texts of a grammar, at random --------------------------------------------------------------------------
 
 
 def sample(gbnf: str, seed: int, count: int) -> list[str]:

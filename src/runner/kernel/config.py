@@ -126,7 +126,7 @@ class BudgetConfig(_Section):
     """Where a run stops by itself."""
 
     steps: int = Field(default=8, ge=1, le=1000)
-    tokens: int = Field(default=20_000, ge=1, le=100_000_000)
+    tokens: int = Field(default=40_000, ge=1, le=100_000_000)
     seconds: int = Field(default=600, ge=1, le=604_800)
 
 

@@ -6,8 +6,7 @@
     ├── PerimeterError
     │   ├── SealError          a sealed object was made, copied or subclassed outside the perimeter
     │   ├── EgressDenied       release() answered Denied
-    │   ├── ClassifierFault    content could not be classified: the step fails (I7)
-    │   └── ToolDenied         the policy kernel answered Deny, or an approval did not come
+    │   └── ClassifierFault    content could not be classified: the step fails (I7)
     ├── TraceError             the record could not be written: the step fails (I9)
     ├── BackendError           a runtime refused, broke off, or answered nonsense
     │   └── ReplyInvalid       a constrained reply did not validate
@@ -75,15 +74,6 @@ class EgressDenied(PerimeterError):
 
 class ClassifierFault(PerimeterError):
     """A classifier failed on content; what it said is not repeated."""
-
-
-class ToolDenied(PerimeterError):
-    """A tool call was denied. `rule` names the policy rule, `hint` what would be allowed."""
-
-    def __init__(self, *, rule: str, hint: str) -> None:
-        self.rule = rule
-        self.hint = hint
-        super().__init__(f"tool call denied by {rule}: {hint}")
 
 
 class TraceError(RunnerError):

@@ -209,12 +209,18 @@ def _label_of(root: Root) -> Label:
 
 
 def _effect_label(effect: Effect) -> Label:
-    """Return what a tool of this kind adds: a network or host tool may return anything from anyone."""
+    """Return what a tool of this kind adds of itself.
+
+    A file tool returns what lies under its roots. The network returns public pages from anyone. A host tool
+    returns whatever the program has at hand, which nobody classified.
+    """
     match effect:
         case Effect.READ | Effect.WRITE:
             return Label()
-        case Effect.NET | Effect.HOST:
+        case Effect.NET:
             return Label(integrity=Integrity.UNTRUSTED)
+        case Effect.HOST:
+            return Label(default=FILE_DEFAULT, integrity=Integrity.UNTRUSTED)
         case _:
             assert_never(effect)
 

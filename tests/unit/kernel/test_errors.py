@@ -16,7 +16,6 @@ from runner.kernel.errors import (
     Mistake,
     PerimeterError,
     RunnerError,
-    ToolDenied,
 )
 from runner.kernel.labels import DataClass
 
@@ -94,9 +93,3 @@ def test_a_denied_egress_names_backend_rule_and_class() -> None:
     assert str(error) == "egress to backend 'broker' denied: class-above-ceiling (class C3)"
     assert (error.backend, error.reason, error.data_class) == ("broker", "class-above-ceiling", DataClass.C3)
     assert isinstance(error, PerimeterError)
-
-
-def test_a_denied_tool_names_rule_and_hint() -> None:
-    error = ToolDenied(rule="no-grant", hint="read_file may read under Studio")
-    assert str(error) == "tool call denied by no-grant: read_file may read under Studio"
-    assert (error.rule, error.hint) == ("no-grant", "read_file may read under Studio")

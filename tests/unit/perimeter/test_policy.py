@@ -74,14 +74,14 @@ def compiled(*grants: dict[str, Any], tool: FakeTool = TOOL) -> Policy:
         [Grant.model_validate(grant) for grant in grants],
         {tool.spec.name: tool, "list_dir": FakeTool(name="list_dir")},
         resolve=lambda path: path,
-        unwritable=["/home/u/.akaion", "/home/u/profile.yaml", "/srv/trace"],
-        untouchable=["/home/u/.akaion/keys"],
+        unwritable=["/users/u/.akaion", "/users/u/profile.yaml", "/srv/trace"],
+        untouchable=["/users/u/.akaion/keys"],
         blame=blame,
     )
 
 
 @pytest.mark.parametrize(
-    "path", ["/home/u/.akaion/keys", "/home/u/.akaion/keys/device.key", "/home/u/.akaion", "/home/u", "/"]
+    "path", ["/users/u/.akaion/keys", "/users/u/.akaion/keys/device.key", "/users/u/.akaion", "/users/u", "/"]
 )
 @pytest.mark.parametrize("access", ["read", "write"])
 def test_i5_no_grant_reaches_the_keys(path: str, access: str) -> None:
@@ -91,7 +91,7 @@ def test_i5_no_grant_reaches_the_keys(path: str, access: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["/home/u/profile.yaml", "/srv/trace", "/srv", "/srv/trace/x", "/home/u/.akaion/m"]
+    "path", ["/users/u/profile.yaml", "/srv/trace", "/srv", "/srv/trace/x", "/users/u/.akaion/m"]
 )
 def test_i5_no_grant_writes_where_profile_trace_or_home_lie(path: str) -> None:
     with pytest.raises(ConfigError, match="may write"):
@@ -102,7 +102,7 @@ def test_i5_no_grant_writes_where_profile_trace_or_home_lie(path: str) -> None:
 def test_i1_a_grant_of_an_unknown_tool_is_a_mistake_and_all_are_found_at_once() -> None:
     with pytest.raises(ConfigError) as caught:
         compiled(
-            {"tool": "shell"}, {"tool": "read_file", "paths": ["/home/u/.akaion/keys"]}, {"tool": "browser"}
+            {"tool": "shell"}, {"tool": "read_file", "paths": ["/users/u/.akaion/keys"]}, {"tool": "browser"}
         )
     assert [mistake.where for mistake in caught.value.mistakes] == [
         "policy.grants.0.tool",

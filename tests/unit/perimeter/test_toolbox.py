@@ -190,12 +190,13 @@ async def test_i12_an_unknown_tool_name_enters_the_trace_as_a_commitment(make_wo
     assert all(CANARY.encode() not in log.data for log in world.store.files.values())
 
 
-async def test_a_host_tools_output_is_untrusted(make_world: Any, grant: Any) -> None:
+async def test_i8_a_host_tools_output_is_untrusted_and_counts_as_unclassified_files_do(make_world: Any, grant: Any) -> None:
     fake = FakeTool(effect=Effect.HOST, path_arguments=frozenset(), parameters={"type": "object"})
     world = make_world(grants={"fake": grant(fake, roots=())})
     with world.perimeter.task("q") as task:
         reply = await world.perimeter.seal_tools([fake]).call(call(task), task=task)
     assert reply.block.label.integrity is Integrity.UNTRUSTED
+    assert reply.block.label.data_class is DataClass.C2
 
 
 async def test_two_tools_of_one_name_cannot_be_sealed(make_world: Any) -> None:

@@ -74,7 +74,9 @@ def describe_stop(result: RunResult) -> str:
 def _summary(result: RunResult) -> str:
     calls = sum(isinstance(step, ToolStep) for step in result.steps)
     plural = "" if calls == 1 else "s"
-    return f"{result.stop.value}, after {calls} tool call{plural} and {result.tokens} tokens"
+    return (
+        f"{result.stop.value.replace('_', ' ')}, after {calls} tool call{plural} and {result.tokens} tokens"
+    )
 
 
 def result_data(result: RunResult, trace: Path) -> dict[str, Any]:

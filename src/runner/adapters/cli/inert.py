@@ -93,4 +93,4 @@ def to_json(value: Mapping[str, Any], *, indent: int | None = 2) -> str:
 
     Raises `TypeError` for a value that is not JSON.
     """
-    return json.dumps(value, ensure_ascii=True, indent=indent).replace("\x7f", "\\u007f")
+    return json.dumps(value, ensure_ascii=True, indent=indent)

@@ -18,7 +18,6 @@ from runner.adapters.cli.screen import errors, output, print_facts, print_json, 
 from runner.assembly import Places, book_name
 from runner.capability.transport.clock import SystemEntropy
 from runner.capability.transport.keys import FileSigner, export_pin
-from runner.kernel.errors import TraceError
 from runner.perimeter.trace.note import device_key_name, vkey
 
 _GROUP: Final = 4
@@ -62,24 +61,14 @@ def pin(
     """
     places = inspect(profile).places
     key = _device_key(places)
-    try:
-        export_pin(key.line, file, book=places.trace)
-    except OSError:
-        raise TraceError(
-            f"the pin cannot be written to {file}. Fix: name a file in a folder of yours"
-        ) from None
+    export_pin(key.line, file, book=places.trace)
     print_facts(output(), [("Pin", str(file)), ("Fingerprint", key.fingerprint)])
 
 
 def _device_key(places: Places) -> DeviceKey:
     """Return the public half of the device key, making the key on first use; raise `TraceError`."""
     fresh = not places.key.exists()
-    try:
-        signer = FileSigner(places.key, book=places.trace, entropy=SystemEntropy())
-    except OSError:
-        raise TraceError(
-            f"the device key cannot be read or made at {places.key}. Fix: check its folder"
-        ) from None
+    signer = FileSigner(places.key, book=places.trace, entropy=SystemEntropy())
     if fresh:
         print_line(errors(), f"A new device key was made: {places.key}", "yellow")
     public = signer.public_key

@@ -11,6 +11,7 @@ import json
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from .form import options
 from .model import ArrayShape, Goal, ObjectShape, TooLargeError
 from .numeric import decimal_text
 
@@ -86,7 +87,7 @@ def _objects(form: Form, shape: ObjectShape, value: dict[str, object], limit: in
 def _arrays(form: Form, shape: ArrayShape, value: list[object], limit: int) -> list[object]:
     results: list[list[object]] = [[]]
     for index, item in enumerate(value):
-        wanted = shape.prefix[index] if index < len(shape.prefix) else shape.rest
-        items = _arranged(form, wanted, item, limit)
+        goals = dict.fromkeys(option.goal for option in options(shape, index))
+        items = [option for wanted in goals for option in _arranged(form, wanted, item, limit)][:limit]
         results = [[*result, option] for option in items for result in results][:limit]
     return list(results)

@@ -64,7 +64,7 @@ class _Lowering:
         return {**root, "$defs": self._definitions} if self._definitions else root
 
     def _goal(self, wanted: Goal) -> dict[str, object]:
-        if not wanted - {TRUE}:
+        if not wanted - {TRUE} or wanted not in self._form.shapes:  # the latter beside "contains"
             return {}
         self._size += 1
         deep = len(self._open) > _DEPTH_LIMIT or self._size > _INLINE_LIMIT

@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The commands that need no model, run in this process: their output, their exit status, what they refuse."""
+
+import json
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.adapters.cli import main as command
+from runner.adapters.cli.inert import to_json
+from runner.adapters.cli.keys import fingerprint
+from runner.adapters.cli.models import _LineMeter, _meter
+from runner.adapters.cli.needs import Check, checks
+from runner.adapters.cli.screen import errors
+from runner.assembly import book_name
+from runner.capability.models import Catalogue, models_dir
+from runner.kernel.version import __version__
+from runner.perimeter.trace.note import parse_vkey
+from runner.testing import ScriptedServer
+
+PROFILE = """\
+profile: detached
+policy:
+  grants:
+    - {tool: search_text, paths: [{path: files}]}
+inference:
+  local: {runtime: llamacpp, endpoint: 'http://127.0.0.1:9', model: scripted}
+"""
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("AKAION_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("AKAION_PROFILE", raising=False)
+    monkeypatch.setenv("TTY_COMPATIBLE", "0")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "files").mkdir()
+    (tmp_path / "studio.yaml").write_text(PROFILE, encoding="utf-8")
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def akaion(home: Path, capsys: pytest.CaptureFixture[str]) -> Any:
+    del home
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        status = command.main(arguments)
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+# --- the frame -----------------------------------------------------------------------------------
+
+
+def test_the_version_is_the_runners(akaion: Any) -> None:
+    assert akaion("--version") == (0, f"akaion {__version__}\n", "")
+
+
+COMMANDS = [
+    *(("run",), ("chat",), ("doctor",), ("models", "list"), ("models", "fetch"), ("models", "verify")),
+    *(("trace", "show"), ("trace", "path"), ("keys", "show"), ("keys", "pin"), ("profile", "check")),
+]
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_the_help_of_each_command_has_an_example(akaion: Any, words: tuple[str, ...]) -> None:
+    status, out, _ = akaion(*words, "--help")
+    assert status == 0
+    assert "Example:  akaion" in out
+
+
+def test_the_help_of_run_documents_the_exit_statuses(akaion: Any) -> None:
+    _, out, _ = akaion("run", "--help")
+    assert "  3    not found: the files do not hold the answer\n" in out
+
+
+def test_the_help_of_trace_says_that_reading_is_not_proving(akaion: Any) -> None:
+    assert "does not prove" in akaion("trace", "--help")[1]
+
+
+def test_i12_a_defect_is_told_by_kind_and_place_without_its_message() -> None:
+    class Rossi:
+        pass
+
+    with pytest.raises(TypeError, match="Rossi") as caught:
+        to_json({"client": Rossi()})
+    assert re.fullmatch(r"TypeError at inert\.py:\d+", command._where(caught.value))
+
+
+def test_a_failure_nobody_foresaw_is_one_line(akaion: Any, tmp_path: Path) -> None:
+    """The working directory is gone: an OSError that no room translates."""
+    (tmp_path / "gone").mkdir()
+    os.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    status, out, err = akaion("trace", "path")
+    assert (status, out) == (1, "")
+    assert err.startswith("akaion: internal error: FileNotFoundError (error 2) at ")
+    assert len(err.splitlines()) == 1
+
+
+# --- profile -------------------------------------------------------------------------------------
+
+
+def test_a_profile_is_summed_up(akaion: Any, home: Path) -> None:
+    status, out, _ = akaion("profile", "check", "studio.yaml")
+    assert status == 0
+    assert "May leave    nothing" in out
+    assert "search_text: files (C2 by default) [read]" in out
+    assert not home.exists()
+
+
+def test_a_profile_as_json_holds_the_judged_configuration(akaion: Any) -> None:
+    data = json.loads(akaion("profile", "check", "studio.yaml", "--json")[1])
+    assert data["ok"] is True
+    assert data["config"]["inference"]["local"]["endpoint"] == "http://127.0.0.1:9"
+
+
+def test_every_mistake_of_a_profile_is_listed(akaion: Any) -> None:
+    Path("studio.yaml").write_text(PROFILE + "budget: {steps: 0}\nnonsense: 1\n", encoding="utf-8")
+    status, out, _ = akaion("profile", "check", "studio.yaml", "--json")
+    mistakes = json.loads(out)["mistakes"]
+    assert status == 2
+    assert [(m["line"], m["where"]) for m in mistakes] == [(7, "budget.steps"), (8, "nonsense")]
+    assert all(mistake["fix"] for mistake in mistakes)
+    status, out, err = akaion("profile", "check", "studio.yaml")
+    assert (status, out) == (2, "")
+    assert "studio.yaml:7: budget.steps" in err
+
+
+def test_a_tool_that_does_not_exist_is_a_mistake_of_the_profile(akaion: Any) -> None:
+    """I1: the policy is compiled too, not only the form of the file."""
+    Path("studio.yaml").write_text(PROFILE.replace("search_text", "shell"), encoding="utf-8")
+    status, _, err = akaion("profile", "check", "studio.yaml")
+    assert status == 2
+    assert "no such tool" in err
+
+
+def test_missing_weights_are_a_warning_of_a_right_profile(akaion: Any) -> None:
+    status, out, _ = akaion("profile", "check", "detached")
+    assert status == 0
+    assert "Warning: the weights of" in out
+
+
+# --- keys and trace ------------------------------------------------------------------------------
+
+
+def test_the_key_is_made_on_first_use_and_said_so(akaion: Any, home: Path) -> None:
+    status, out, err = akaion("keys", "show", "--json")
+    assert status == 0
+    assert "A new device key was made" in err
+    key = json.loads(out)
+    name, public = parse_vkey(key["vkey"])
+    assert name == f"{book_name(public)}/device"
+    assert key["fingerprint"] == fingerprint(public)
+    assert key["fingerprint"].replace(" ", "")[:16] == book_name(public).removeprefix("akaion/")
+    assert stat.S_IMODE((home / "keys" / "device.key").stat().st_mode) == 0o600
+    assert akaion("keys", "show", "--json") == (0, out, "")
+
+
+def test_the_pin_is_the_verifier_key_and_is_refused_inside_the_record(akaion: Any, home: Path) -> None:
+    """I4: a pin that lies with the record proves nothing."""
+    key = json.loads(akaion("keys", "show", "--json")[1])["vkey"]
+    assert akaion("keys", "pin", "device.vkey")[0] == 0
+    assert Path("device.vkey").read_text("ascii") == key + "\n"
+    (home / "trace").mkdir()
+    status, _, err = akaion("keys", "pin", str(home / "trace" / "device.vkey"))
+    assert status == 1
+    assert "inside the trace folder" in err
+
+
+def test_a_pin_that_cannot_be_written_is_one_message(akaion: Any) -> None:
+    status, _, err = akaion("keys", "pin", "nowhere/device.vkey")
+    assert status == 1
+    assert "auditor's pin" in err
+    assert "Traceback" not in err
+
+
+def test_the_seed_is_never_printed(akaion: Any, home: Path) -> None:
+    """I5."""
+    said = akaion("keys", "show")[1] + akaion("keys", "pin", "device.vkey")[1]
+    assert (home / "keys" / "device.key").read_text("ascii").strip() not in said
+
+
+def test_the_path_of_the_record_follows_the_profile(akaion: Any, home: Path, tmp_path: Path) -> None:
+    assert akaion("trace", "path")[1] == f"{home}/trace\n"
+    Path("studio.yaml").write_text(PROFILE + "trace: {path: book}\n", encoding="utf-8")
+    assert akaion("trace", "path", "--profile", "studio.yaml")[1] == f"{tmp_path}/book\n"
+
+
+def test_a_record_that_is_not_there_is_one_message(akaion: Any) -> None:
+    status, _, err = akaion("trace", "show")
+    assert status == 1
+    assert "there is no record" in err
+
+
+def test_a_record_is_shown_inert_and_a_denial_is_in_it(akaion: Any, tmp_path: Path) -> None:
+    body = {"backend": "remote\x1b[2J", "decision": "denied", "class": "C2", "reason": "above-ceiling"}
+    record = {"body": body, "kind": "egress", "seq": 0, "ts": 1_767_225_600_000_000}
+    (tmp_path / "book").mkdir()
+    name = f"000000-{'0' * 32}.jsonl"
+    (tmp_path / "book" / name).write_text(json.dumps(record) + "\n", encoding="utf-8")
+    status, out, _ = akaion("trace", "show", "book")
+    assert status == 0
+    assert "2026-01-01 00:00:00" in out
+    assert "denied" in out
+    assert "remote\\x1b[2J" in out
+    data = json.loads(akaion("trace", "show", "book", "--json")[1])
+    assert data["logs"][0]["records"] == [record]
+
+
+# --- models --------------------------------------------------------------------------------------
+
+
+def test_models_are_listed_as_missing_or_present_by_size(akaion: Any) -> None:
+    name, entry = next(iter(Catalogue.bundled().entries.items()))
+    models_dir().mkdir(parents=True)
+    with (models_dir() / entry.file).open("wb") as file:
+        file.truncate(entry.size)
+    rows = json.loads(akaion("models", "list", "--json")[1])["models"]
+    states = {row["model"]: row["state"] for row in rows}
+    assert states.pop(name) == "present"
+    assert set(states.values()) == {"missing"}
+
+
+def test_i7_weights_with_another_digest_do_not_verify(akaion: Any) -> None:
+    name, entry = next(iter(Catalogue.bundled().entries.items()))
+    models_dir().mkdir(parents=True)
+    with (models_dir() / entry.file).open("wb") as file:
+        file.truncate(entry.size)
+    status, out, _ = akaion("models", "verify", "--json")
+    states = {row["model"]: row["state"] for row in json.loads(out)["models"]}
+    assert (status, states[name]) == (1, "damaged")
+    assert akaion("models", "verify", name)[0] == 1
+
+
+def test_verifying_what_is_missing_fails_only_when_it_was_named(akaion: Any) -> None:
+    name = next(iter(Catalogue.bundled().entries))
+    assert akaion("models", "verify")[0] == 0
+    assert akaion("models", "verify", name)[0] == 1
+
+
+def test_an_unknown_model_is_told_with_the_known_ones(akaion: Any) -> None:
+    status, _, err = akaion("models", "fetch", "nobody")
+    assert status == 1
+    assert next(iter(Catalogue.bundled().entries)) in err
+
+
+def test_a_fetch_in_a_log_is_ten_lines() -> None:
+    lines: list[str] = []
+    meter = _LineMeter(lines.append, "tiny")
+    for done in range(101):
+        meter(done << 20, 100 << 20)
+    assert (len(lines), lines[0], lines[-1]) == (10, "tiny: 10 of 100 MiB", "tiny: 100 of 100 MiB")
+
+
+def test_a_fetch_on_a_terminal_is_a_bar(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    with _meter(errors(), "tiny") as progress:
+        progress(50 << 20, 100 << 20)
+    assert "50.0/100.0 MiB" in capsys.readouterr().err
+
+
+# --- doctor --------------------------------------------------------------------------------------
+
+
+def found(name: str, profile: str = "studio.yaml", *, deep: bool = False) -> Check:
+    return next(check for check in checks(profile, deep=deep) if check.name == name)
+
+
+def test_a_machine_that_has_what_the_profile_needs_passes(akaion: Any) -> None:
+    with ScriptedServer() as server:
+        Path("studio.yaml").write_text(PROFILE.replace("http://127.0.0.1:9", server.url), encoding="utf-8")
+        status, out, _ = akaion("doctor", "--profile", "studio.yaml", "--json")
+        assert server.received == []
+    data = json.loads(out)
+    assert (status, data["ok"]) == (0, True)
+    assert {"python", "profile", "local endpoint", "bubblewrap", "device key", "record"} <= {
+        check["check"] for check in data["checks"]
+    }
+
+
+def test_an_endpoint_where_nothing_listens_fails_with_its_fix(akaion: Any) -> None:
+    status, out, _ = akaion("doctor", "--profile", "studio.yaml")
+    assert status == 1
+    assert "nothing listens at http://127.0.0.1:9" in out
+    assert "local endpoint: start the model server" in out
+
+
+def test_i10_an_endpoint_off_loopback_fails_and_is_not_contacted(home: Path) -> None:
+    del home
+    text = PROFILE.replace("127.0.0.1:9", "llm.example:8080")
+    Path("studio.yaml").write_text(text, encoding="utf-8")
+    check = found("local endpoint")
+    assert (check.grade, check.found) == ("fail", "http://llm.example:8080 is not on this machine")
+
+
+def test_a_profile_that_cannot_be_used_fails_and_the_machine_is_still_looked_at(akaion: Any) -> None:
+    Path("studio.yaml").write_text("profile: detached\nnonsense: 1\n", encoding="utf-8")
+    status, out, _ = akaion("doctor", "--profile", "studio.yaml", "--json")
+    grades = {check["check"]: check["grade"] for check in json.loads(out)["checks"]}
+    assert (status, grades["profile"]) == (1, "fail")
+    assert "bubblewrap" in grades
+
+
+def test_a_granted_folder_that_is_not_there_fails(home: Path) -> None:
+    del home
+    Path("files").rmdir()
+    assert found("granted folder").grade == "fail"
+
+
+def test_i5_a_device_key_that_others_can_read_fails(akaion: Any, home: Path) -> None:
+    akaion("keys", "show")
+    assert found("device key").grade == "ok"
+    (home / "keys" / "device.key").chmod(0o644)
+    assert found("device key").grade == "fail"
+
+
+def test_a_log_that_was_not_closed_is_a_warning(home: Path) -> None:
+    (home / "trace").mkdir(parents=True)
+    assert found("record").grade == "ok"
+    (home / "trace" / f"000000-{'0' * 32}.jsonl").write_bytes(b"torn")
+    assert found("record").grade == "warn"
+
+
+def test_weights_the_profile_needs_fail_when_missing_or_wrong_and_deep_reads_them(home: Path) -> None:
+    del home
+    model = "smollm2-135m-instruct"
+    entry, name = Catalogue.bundled().entry(model), f"model {model}"
+    assert found(name).grade == "ok"
+    embedded = PROFILE.replace("runtime: llamacpp, endpoint: 'http://127.0.0.1:9', model: scripted", "{}")
+    embedded = embedded.replace("{{}}", f"{{runtime: embedded, model: {model}}}")
+    Path("studio.yaml").write_text(embedded, encoding="utf-8")
+    assert found(name).grade == "fail"
+    models_dir().mkdir(parents=True)
+    with (models_dir() / entry.file).open("wb") as file:
+        file.truncate(entry.size)
+    assert "size is right" in found(name).found
+    assert (found(name, deep=True).grade, found(name, deep=True).found) == (
+        "fail",
+        "not the catalogue's SHA-256",
+    )

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is shown: results, progress, questions. Foreign text is inert, and a log holds no content (I12)."""
+
+import io
+from pathlib import Path
+from typing import Literal
+
+import anyio
+import pytest
+from rich.console import Console
+
+from runner.adapters.cli.answer import describe_stop, print_result, result_data
+from runner.adapters.cli.approver import TerminalApprover
+from runner.adapters.cli.exits import MEANING, Status, status_of
+from runner.adapters.cli.progress import LiveProgress, PlainProgress, progress_on
+from runner.agent.steps import Event, Evidence, FailedStep, RunResult, StopReason, ToolStep
+from runner.kernel.labels import DataClass
+from runner.kernel.ports import ApprovalRequest
+
+SECRET = "Rossi\x1b[2J"
+
+
+def console(*, terminal: bool, width: int = 40) -> Console:
+    return Console(
+        file=io.StringIO(),
+        force_terminal=terminal,
+        color_system=None,
+        width=width,
+        markup=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def text_of(screen: Console) -> str:
+    assert isinstance(screen.file, io.StringIO)
+    return screen.file.getvalue()
+
+
+def result(stop: StopReason = StopReason.ANSWERED, *, detail: str = "") -> RunResult:
+    return RunResult(
+        answer=SECRET,
+        stop=stop,
+        evidence=(Evidence(file="files/\x1ba.txt", line=3, quote=f"{SECRET}\nClass  C0"),),
+        steps=(ToolStep(tool="read_file", arguments={"path": "a"}, status="ok"), FailedStep(failure="cut")),
+        data_class=DataClass.C2,
+        tokens=12,
+        task="0" * 32,
+        detail=detail,
+    )
+
+
+def test_i7_only_an_answer_is_a_success() -> None:
+    assert [stop for stop in StopReason if status_of(stop) is Status.DONE] == [StopReason.ANSWERED]
+
+
+def test_every_status_is_documented() -> None:
+    assert all(f"\n  {status:<3}  " in MEANING for status in Status)
+
+
+@pytest.mark.parametrize("stop", StopReason)
+def test_every_reason_has_words_and_the_rule_stands_beside_a_denial(stop: StopReason) -> None:
+    assert describe_stop(result(stop))
+    assert describe_stop(result(stop, detail="above-ceiling")).endswith(": above-ceiling")
+
+
+def test_a_result_is_inert_and_its_lines_cannot_pass_for_ours() -> None:
+    screen = console(terminal=True)
+    print_result(screen, result())
+    lines = text_of(screen).splitlines()
+    assert all(line.isprintable() for line in lines)
+    assert [line for line in lines if line.startswith("Class")] == ["Class    C2, personal data"]
+    assert "  Rossi\\x1b[2J" in lines
+
+
+def test_without_an_answer_the_draft_is_not_shown() -> None:
+    screen = console(terminal=True)
+    print_result(screen, result(StopReason.DENIED, detail="locality"))
+    assert "Rossi" not in text_of(screen).partition("Evidence")[0]
+    assert "denied: locality" in text_of(screen)
+
+
+def test_result_data_keeps_the_exact_texts(tmp_path: Path) -> None:
+    data = result_data(result(), tmp_path)
+    assert data["answer"] == SECRET
+    assert data["steps"] == [
+        {"tool": "read_file", "arguments": {"path": "a"}, "status": "ok"},
+        {"failure": "cut"},
+    ]
+
+
+# --- progress ------------------------------------------------------------------------------------
+
+EVENTS = (
+    Event(kind="thinking", text="answering"),
+    Event(kind="text", text=SECRET),
+    Event(kind="call", text='search_text {"query": "Rossi\x1b[2J"}'),
+    Event(kind="result", text="ok"),
+)
+
+
+def test_i12_progress_in_a_log_names_phases_and_tools_only() -> None:
+    screen = console(terminal=False)
+    progress = progress_on(screen, quiet=False)
+    with progress:
+        progress.loading("loading")
+        for event in EVENTS:
+            progress.on_event(event)
+    assert text_of(screen).splitlines() == ["model: loading", "answering", "calling search_text", "tool: ok"]
+
+
+def test_quiet_shows_nothing() -> None:
+    screen = console(terminal=True)
+    progress = progress_on(screen, quiet=True)
+    with progress:
+        for event in EVENTS:
+            progress.on_event(event)
+    assert isinstance(progress, PlainProgress)
+    assert text_of(screen) == ""
+
+
+@pytest.mark.parametrize("width", [1, 5, 12, 40])
+def test_progress_on_a_terminal_shows_the_call_and_no_control_of_it(width: int) -> None:
+    """Any width: a display that could hang on a narrow one would hold the task."""
+    screen = console(terminal=True, width=width)
+    progress = progress_on(screen, quiet=False)
+    assert isinstance(progress, LiveProgress)
+    with progress:
+        for event in EVENTS:
+            progress.on_event(event)
+        with progress.paused():
+            pass
+    assert "\x1b[2J" not in text_of(screen)
+    assert width < 40 or 'search_text {"query": "Rossi' in text_of(screen)
+
+
+# --- approval ------------------------------------------------------------------------------------
+
+
+class Keyboard(io.StringIO):
+    """Typed lines from a terminal, or from what is not one."""
+
+    def __init__(self, typed: str, *, terminal: bool = True) -> None:
+        super().__init__(typed)
+        self._terminal = terminal
+
+    def isatty(self) -> bool:
+        return self._terminal
+
+
+def ask(typed: str, *, terminal: bool = True) -> bool:
+    request = ApprovalRequest(
+        tool="send_mail", data_class=DataClass.C2, rendering="class C2\ntool 'send_mail'\n\x1b[2J[bold]x"
+    )
+    return anyio.run(TerminalApprover(answers=Keyboard(typed, terminal=terminal)).approve, request)
+
+
+@pytest.mark.parametrize(
+    ("typed", "granted"),
+    [("yes\n", True), (" yes \n", True), ("y\n", False), ("YES\n", False), ("\n", False), ("", False)],
+)
+def test_i1_only_a_whole_yes_approves(
+    typed: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *, granted: bool
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    assert ask(typed) is granted
+    said = capsys.readouterr().err
+    assert "  class C2" in said
+    assert "[bold]x" in said
+    assert "\x1b[2J" not in said
+
+
+@pytest.mark.parametrize("mode", ["no keyboard", "no screen"])
+def test_i7_without_a_terminal_on_both_sides_the_answer_is_no(
+    mode: Literal["no keyboard", "no screen"],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1" if mode == "no keyboard" else "0")
+    assert ask("yes\n", terminal=mode == "no screen") is False
+    assert "not approved: there is no terminal to ask about send_mail" in capsys.readouterr().err
