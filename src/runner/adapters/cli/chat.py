@@ -12,7 +12,7 @@ from typing import Final
 from rich.console import Console
 
 from runner.adapters.cli.answer import print_record, print_result
-from runner.adapters.cli.profiles import DEFAULT, ProfileOption
+from runner.adapters.cli.profiles import DEFAULT, ProfileOption, SetOption
 from runner.adapters.cli.progress import progress_on
 from runner.adapters.cli.run import BackendOption, QuietOption, opened
 from runner.adapters.cli.screen import errors, output, print_line
@@ -21,7 +21,11 @@ PROMPT: Final = "task> "
 
 
 def chat(
-    *, profile: ProfileOption = DEFAULT, backend: BackendOption = None, quiet: QuietOption = False
+    *,
+    profile: ProfileOption = DEFAULT,
+    backend: BackendOption = None,
+    settings: SetOption = None,
+    quiet: QuietOption = False,
 ) -> None:
     """Do tasks line by line; Ctrl-D ends.
 
@@ -31,7 +35,7 @@ def chat(
     """
     console = errors()
     progress = progress_on(console, quiet=quiet)
-    with opened(profile, backend, progress) as runtime:
+    with opened(profile, backend, settings, progress) as runtime:
         loop = runtime.loop(on_event=progress.on_event)
         for task in _tasks(console):
             with progress:

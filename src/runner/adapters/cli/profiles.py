@@ -5,11 +5,14 @@ Owns the `--profile` option and the reading of a profile by commands that inspec
 Leaves judgement to `parse_config` and opening to `runner.assembly`. Carries I6.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
 import typer
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from runner.assembly import Places, open_profile, places_of
 from runner.capability.profile import ProfileSource, read_profile
@@ -28,6 +31,14 @@ ProfileOption = Annotated[
         help="A shipped profile (detached, attached, appliance) or a YAML file.",
     ),
 ]
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set",
+        metavar="KEY=VALUE",
+        help="Override one key of the profile for this run, such as budget.seconds=120. Repeatable.",
+    ),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 
 
@@ -42,6 +53,30 @@ class Inspected:
     def resolve(self, path: str) -> Path:
         """Return `path` as the runtime would: a relative one starts at the profile's folder."""
         return (self.source.folder / Path(path).expanduser()).resolve()
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Return `--set` options as the nested sections they override; values are read as YAML.
+
+    Raises `typer.BadParameter` for one that is not KEY=VALUE with a dotted key.
+    """
+    sections: dict[str, Any] = {}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        *parents, last = key.split(".")
+        if not equals or not parents or not all((*parents, last)):
+            raise typer.BadParameter("write it as section.key=value", param_hint="--set")
+        try:
+            value = YAML(typ="safe", pure=True).load(text)
+        except YAMLError:
+            raise typer.BadParameter(f"the value of {key} is not YAML", param_hint="--set") from None
+        section = sections
+        for parent in parents:
+            section = section.setdefault(parent, {})
+            if not isinstance(section, dict):
+                raise typer.BadParameter(f"{key} lies below a key that is set too", param_hint="--set")
+        section[last] = value
+    return sections
 
 
 def inspect(named: str) -> Inspected:

@@ -8,14 +8,20 @@ finished is not shown (I9).
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from runner.adapters.cli.answer import print_record, print_result, result_data
 from runner.adapters.cli.approver import TerminalApprover
 from runner.adapters.cli.exits import status_of
-from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
+from runner.adapters.cli.profiles import (
+    DEFAULT,
+    JsonOption,
+    ProfileOption,
+    SetOption,
+    parse_settings,
+)
 from runner.adapters.cli.progress import Progress, progress_on
 from runner.adapters.cli.screen import errors, output, print_json
 from runner.assembly import Runtime, open_profile
@@ -43,6 +49,7 @@ def run(
     profile: ProfileOption = DEFAULT,
     as_json: JsonOption = False,
     backend: BackendOption = None,
+    settings: SetOption = None,
     quiet: QuietOption = False,
 ) -> None:
     """Do one task and print the answer with its evidence.
@@ -53,7 +60,7 @@ def run(
     if not task.strip():
         raise typer.BadParameter("the task is empty", param_hint="TASK")
     progress = progress_on(errors(), quiet=quiet)
-    with opened(profile, backend, progress) as runtime, progress:
+    with opened(profile, backend, settings, progress) as runtime, progress:
         result = runtime.loop(on_event=progress.on_event).run(task)
     trace = runtime.trace_path
     if as_json:
@@ -66,12 +73,15 @@ def run(
 
 
 @contextmanager
-def opened(profile: str, backend: BackendName | None, progress: Progress) -> Iterator[Runtime]:
+def opened(
+    profile: str, backend: BackendName | None, settings: list[str] | None, progress: Progress
+) -> Iterator[Runtime]:
     """Open a profile with a person at the terminal as its approver, and load an embedded model.
 
     Raises `ConfigError`, `ModelError`, `TraceError`.
     """
-    overrides: dict[str, Any] = {} if backend is None else {"inference": {"prefer": backend.value}}
+    preferred = [] if backend is None else [f"inference.prefer={backend.value}"]
+    overrides = parse_settings([*(settings or ()), *preferred])
     approver = TerminalApprover(pause=progress.paused)
     with open_profile(profile, approver=approver, **overrides) as runtime:
         if runtime.config.inference.prefer == "local":

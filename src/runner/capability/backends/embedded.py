@@ -8,7 +8,8 @@ asks for progress on the prompt, whether or not the caller wants a stream. Leave
 
 from dataclasses import dataclass, field, replace
 
-from runner.capability.backends.chat import chat_decoder, chat_wire, grammar_field, reply_budget
+from runner.capability.backends.chat import chat_decoder, chat_wire, grammar_field
+from runner.capability.backends.protocol import reply_budget
 from runner.kernel.inference import Address, InferenceRequest, WireRequest
 from runner.kernel.ports import Decoder
 
@@ -28,7 +29,7 @@ class EmbeddedBackend:
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
         fields = {
-            **reply_budget(self.name, request, self.context),
+            "max_tokens": reply_budget(self.name, request, self.context),
             "cache_prompt": True,
             "return_progress": True,
             **grammar_field(self.name, request.schema),

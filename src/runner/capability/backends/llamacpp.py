@@ -9,7 +9,8 @@ tools and a grammar together.
 
 from dataclasses import dataclass
 
-from runner.capability.backends.chat import chat_decoder, chat_wire, grammar_field, reply_budget
+from runner.capability.backends.chat import chat_decoder, chat_wire, grammar_field
+from runner.capability.backends.protocol import reply_budget
 from runner.kernel.inference import Address, InferenceRequest, WireRequest
 from runner.kernel.ports import Decoder
 
@@ -29,7 +30,7 @@ class LlamaCppBackend:
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
         fields = {
-            **reply_budget(self.name, request, self.context),
+            "max_tokens": reply_budget(self.name, request, self.context),
             "cache_prompt": True,
             **grammar_field(self.name, request.schema),
         }

@@ -1,0 +1,197 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The codec for Anthropic's Messages API.
+
+Owns its layout: the system prompt beside the messages, a schema as `output_config.format`, typed events.
+Leaves bytes to `protocol`, and the API key to the perimeter, which adds it after `release()` (I5). Serves P1.
+`temperature` and `seed` are not sent: the API has no seed, and its present models refuse a temperature.
+Source: the API reference and the types of the anthropic-sdk-python repository, version 2.10.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from runner.capability.backends.protocol import (
+    Events,
+    NotProtocolError,
+    Part,
+    Stream,
+    Whole,
+    decoder_for,
+    encode_json,
+    lowered_of,
+    member_count,
+    member_object,
+    member_text,
+    member_word,
+    parse_object,
+    text_of,
+)
+from runner.kernel.errors import BackendError
+from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
+from runner.kernel.messages import Json, JsonObject, Role
+from runner.kernel.ports import Decoder
+
+PATH: Final = "/v1/messages"
+VERSION: Final = "2023-06-01"
+_FINISH: Final[Mapping[str, str]] = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "max_tokens": "length",
+    "model_context_window_exceeded": "length",
+}
+_ERRORS: Final[Mapping[object, int]] = {
+    "invalid_request_error": 400,
+    "authentication_error": 401,
+    "permission_error": 403,
+    "not_found_error": 404,
+    "request_too_large": 413,
+    "rate_limit_error": 429,
+    "overloaded_error": 529,
+}
+_KEPT: Final = frozenset({"type", "enum", "const", "required", "$ref"})
+"""Keywords that travel as they are. Bounds and patterns do not: the API refuses them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnthropicBackend:
+    """A Messages endpoint at `address`, asked for `model`. Implements `Backend`.
+
+    A schema is loosened to the keywords the API takes, so the reply is validated by whoever asked.
+    """
+
+    name: str
+    model: str
+    address: Address
+
+    def encode(self, request: InferenceRequest) -> WireRequest:
+        """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
+        system = [text_of(message) for message in request.messages if message.role is Role.SYSTEM]
+        instructions: JsonObject = {"system": "\n\n".join(system)} if system else {}
+        body: JsonObject = {
+            "model": self.model,
+            "max_tokens": request.max_tokens,
+            **instructions,
+            "messages": [
+                {"role": message.role.value, "content": text_of(message)}
+                for message in request.messages
+                if message.role is not Role.SYSTEM
+            ],
+            "stream": request.stream,
+            **_output_config(self.name, request.schema),
+        }
+        accept = "text/event-stream" if request.stream else "application/json"
+        return WireRequest(
+            method="POST",
+            address=self.address,
+            path=PATH,
+            headers=(
+                ("Content-Type", "application/json"),
+                ("Accept", accept),
+                ("anthropic-version", VERSION),
+            ),
+            body=encode_json(self.name, body),
+        )
+
+    def decoder(self, request: InferenceRequest, status: int) -> Decoder:
+        """Return a decoder for the reply to `request` that arrived with `status`."""
+        if request.stream:
+            return decoder_for(self.name, status, lambda: Stream(self.name, Events().split, parse_event))
+        return decoder_for(self.name, status, lambda: Whole(self.name, parse_message))
+
+
+# --- schemas -----------------------------------------------------------------------------------
+
+
+def _output_config(name: str, schema: JsonObject | None) -> JsonObject:
+    if schema is None:
+        return {}
+    lowered = lowered_of(name, schema)
+    return {"output_config": {"format": {"type": "json_schema", "schema": _accepted(name, lowered)}}}
+
+
+def _accepted(name: str, schema: Json) -> JsonObject:
+    """Return a lowered `schema` in the API's keywords; raise `BackendError` for what it cannot hold at all.
+
+    It cannot hold free values, objects with free member names, or arrays with a type for each place.
+    """
+    if not isinstance(schema, Mapping) or not schema or "prefixItems" in schema:
+        raise BackendError(f"backend {name!r}: the reply schema allows what this API cannot be held to")
+    kept: dict[str, Json] = {key: value for key, value in schema.items() if key in _KEPT}
+    for key in ("properties", "$defs"):
+        if isinstance(inner := schema.get(key), Mapping):
+            kept[key] = {member: _accepted(name, value) for member, value in inner.items()}
+    if isinstance(options := schema.get("anyOf"), list):
+        kept["anyOf"] = [_accepted(name, option) for option in options]
+    if schema.get("type") == "array":
+        kept["items"] = _accepted(name, schema.get("items"))
+    if schema.get("type") == "object":
+        if not schema.get("properties") and schema.get("additionalProperties") is not False:
+            raise BackendError(f"backend {name!r}: the reply schema has an object without declared members")
+        kept["additionalProperties"] = False
+    return kept
+
+
+# --- parsing: from here on the bytes are a server's, and nothing in them is believed -------------------
+
+
+def parse_message(data: bytes) -> Part:
+    """Return what a whole reply says: its text blocks, joined. Raises `NotProtocolError`."""
+    members = parse_object(data)
+    if members.get("type") == "error":
+        return _error(members)
+    content = members.get("content")
+    if members.get("type") != "message" or not isinstance(content, list):
+        raise NotProtocolError
+    text = "".join(_text_in(member_object(block), "text") for block in content)
+    return Part(text=text, finish=_finish(members.get("stop_reason")), usage=_usage(members.get("usage")))
+
+
+def parse_event(data: bytes) -> Part:
+    """Return what one event says; kinds of event and of block that are not known say nothing.
+
+    Raises `NotProtocolError`.
+    """
+    members = parse_object(data)
+    match members.get("type"):
+        case "message_start":
+            return Part(usage=_usage(member_object(members.get("message")).get("usage")))
+        case "content_block_start":
+            return Part(text=_text_in(member_object(members.get("content_block")), "text"))
+        case "content_block_delta":
+            return Part(text=_text_in(member_object(members.get("delta")), "text_delta"))
+        case "message_delta":
+            delta = member_object(members.get("delta"))
+            return Part(finish=_finish(delta.get("stop_reason")), usage=_usage(members.get("usage")))
+        case "message_stop":
+            return Part(done=True)
+        case "error":
+            return _error(members)
+        case str():
+            return Part()
+        case _:
+            raise NotProtocolError
+
+
+def _text_in(members: Mapping[str, object], kind: str) -> str:
+    return member_text(members.get("text")) if members.get("type") == kind else ""
+
+
+def _finish(value: object) -> str | None:
+    word = member_word(value)
+    return None if word is None else _FINISH.get(word, word)
+
+
+def _usage(value: object) -> Usage:
+    if not isinstance(value, dict):
+        return Usage()
+    prompt = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+    return Usage(
+        prompt_tokens=sum(member_count(value.get(key)) for key in prompt),
+        completion_tokens=member_count(value.get("output_tokens")),
+    )
+
+
+def _error(members: Mapping[str, object]) -> Part:
+    kind = member_object(members.get("error")).get("type")
+    return Part(error=_ERRORS.get(kind, 500) if isinstance(kind, str) else 500)

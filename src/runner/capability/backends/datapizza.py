@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The codec made from a datapizza client: its own code lays out the bytes and reads the reply, and sends nothing.
+
+Owns the stage: a transport put where the SDK's connection was. While a request is encoded it keeps what the
+SDK would have sent; while a reply is decoded it plays back what was received; at any other time it refuses.
+Leaves judging, the credential and I/O to the perimeter. Serves P1: the SDK's exact body passes the same gate,
+and neither its retries, redirects and proxies nor datapizza's cache, keyword arguments and tracing take part.
+Serves I12: what their code says when it fails is dropped.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from contextvars import ContextVar
+from copy import copy
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Final, NoReturn
+
+import httpx
+from datapizza.core.clients import Client
+from datapizza.memory import Memory
+from datapizza.type import ROLE, TextBlock
+
+from runner.capability.backends.chat import describe_status
+from runner.kernel.errors import BackendError, SealError
+from runner.kernel.inference import Address, InferenceReply, InferenceRequest, Usage, WireRequest
+from runner.kernel.messages import JsonObject, Message, Role
+from runner.kernel.ports import Decoder
+
+_OK: Final = 200
+_WORD: Final = re.compile(r"[a-z_]{1,32}\Z")
+_PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
+_FINISH: Final[Mapping[str, str]] = {"completed": "stop", "incomplete": "length"}
+"""Words of the responses protocol for the two that the runner knows."""
+_HEADERS: Final = ("Content-Type", "Accept")
+"""What the request needs. The key is the perimeter's to add; what describes this machine stays here."""
+_ROLES: Final[Mapping[Role, Any]] = {Role.USER: ROLE.USER, Role.ASSISTANT: ROLE.ASSISTANT}
+
+
+class _Dialect(Enum):
+    """The protocol an SDK speaks, by the end of the path it posts to."""
+
+    CHAT = "/chat/completions"
+    RESPONSES = "/responses"
+
+
+def from_datapizza(client: Client, *, name: str = "remote") -> "DatapizzaBackend":
+    """Return a codec made from `client`, which is taken over: from here on it cannot send by itself.
+
+    Its SDK gets a connection that leads nowhere, without retries, redirects and proxies; the connection it
+    had is closed, also one the caller made. `name` is the backend's name in the profile. Pass the result to
+    `open_profile(codecs=[...])`.
+
+    Raises `SealError`, and leaves `client` as it was, when there is no known way to do that: an SDK without
+    `with_options(http_client=...)`, or one that speaks neither chat completions nor responses.
+    """
+    if not isinstance(client, Client):
+        raise SealError("from_datapizza takes a datapizza.core.clients.Client")
+    sdk, staged = _staged(client)
+    probe = _captured(staged, _question(InferenceRequest(messages=(), max_tokens=1)), name)
+    dialect = next((each for each in _Dialect if probe.url.path.endswith(each.value)), None)
+    if dialect is None:
+        raise _no_way(client, "its SDK speaks a protocol that is not known here")
+    client.client, client.a_client = staged.client, staged.a_client
+    sdk.close()
+    address = _address(probe.url)
+    return DatapizzaBackend(name=name, model=client.model_name, address=address, client=staged, dialect=dialect)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DatapizzaBackend:
+    """A datapizza client as a codec. Implements `Backend`. Made by `from_datapizza`.
+
+    Every request asks for a whole reply, streamed or not: their code reads replies whole.
+    """
+
+    name: str
+    model: str
+    address: Address
+    client: Client = field(repr=False)
+    dialect: _Dialect
+
+    def encode(self, request: InferenceRequest) -> WireRequest:
+        """Return the bytes their SDK would send for `request`; raise `BackendError` if it cannot say it."""
+        sent = _captured(self.client, self._question(request), self.name)
+        return WireRequest(
+            method=sent.method,
+            address=_address(sent.url),
+            path=sent.url.raw_path.decode("ascii"),
+            headers=tuple((name, sent.headers[name]) for name in _HEADERS if name in sent.headers),
+            body=sent.read(),
+        )
+
+    def decoder(self, request: InferenceRequest, status: int) -> Decoder:
+        """Return a decoder for the reply to `request` that arrived with `status`."""
+        return _Playback(self, request, status)
+
+    def read(self, request: InferenceRequest, body: bytes) -> InferenceReply:
+        """Return what their code makes of the `body` of a reply; raise `BackendError` if it makes nothing."""
+        response = _played(self.client, self._question(request), body, self.name)
+        try:
+            return _parse_response(response)
+        except (AttributeError, TypeError, ValueError):
+            raise BackendError(f"backend {self.name!r} did not answer as its protocol says") from None
+
+    def _question(self, request: InferenceRequest) -> dict[str, Any]:
+        """Return the arguments for their `_invoke`. What it would drop or cannot say travels as extra body."""
+        if any(message.role is Role.SYSTEM for message in request.messages[1:]):
+            raise BackendError(f"backend {self.name!r}: a system message can only be the first")
+        return {**_question(request), "extra_body": _extra(request, self.dialect)}
+
+
+class _Playback:
+    """Collects a reply and has it read when it is whole."""
+
+    def __init__(self, backend: DatapizzaBackend, request: InferenceRequest, status: int) -> None:
+        self._backend = backend
+        self._request = request
+        self._status = status
+        self._chunks: list[bytes] = []
+
+    def feed(self, chunk: bytes) -> str:
+        if self._status == _OK:
+            self._chunks.append(chunk)
+        return ""
+
+    def finish(self) -> InferenceReply:
+        if self._status != _OK:
+            raise BackendError(describe_status(self._backend.name, self._status))
+        return self._backend.read(self._request, b"".join(self._chunks))
+
+
+# --- the stage ---------------------------------------------------------------------------------
+
+_Scene = Callable[[httpx.Request], httpx.Response]
+_scene: ContextVar[_Scene | None] = ContextVar("_scene", default=None)
+"""What the stage does with a request, in this thread or task, right now."""
+
+
+class _Stage(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Stands where a connection was. Sends nothing, ever."""
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        scene = _scene.get()
+        if scene is None:
+            raise SealError("this datapizza client was taken over: ask through Perimeter.seal() instead")
+        return scene(request)
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        raise SealError("this datapizza client was taken over: ask through Perimeter.seal() instead")
+
+
+class _Captured(BaseException):  # noqa: N818 - not an error: unwinds their code, which catches and retries errors
+    """Their code has laid out `request`."""
+
+    def __init__(self, request: httpx.Request) -> None:
+        self.request = request
+        super().__init__()
+
+
+def _capture(request: httpx.Request) -> NoReturn:
+    raise _Captured(request)
+
+
+def _captured(client: Client, question: Mapping[str, Any], name: str) -> httpx.Request:
+    """Return the request that `client` lays out for `question`."""
+    try:
+        _perform(client, question, _capture, name)
+    except _Captured as captured:
+        return captured.request
+    raise BackendError(f"backend {name!r}: its client answered without asking")
+
+
+def _played(client: Client, question: Mapping[str, Any], body: bytes, name: str) -> object:
+    """Return what `client` answers to `question` when the endpoint's reply is `body`."""
+    headers = {"Content-Type": "application/json"}
+    return _perform(client, question, lambda _: httpx.Response(_OK, headers=headers, content=body), name)
+
+
+def _perform(client: Client, question: Mapping[str, Any], scene: _Scene, name: str) -> object:
+    """Run their code with `scene` on the stage; whatever it raises becomes `BackendError`."""
+    token = _scene.set(scene)
+    try:
+        return client._invoke(**question)  # noqa: SLF001 - below their cache, their spans and their defaults
+    except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
+        raise BackendError(f"backend {name!r}: its client failed ({type(error).__name__})") from None
+    finally:
+        _scene.reset(token)
+
+
+def _staged(client: Client) -> tuple[Any, Client]:
+    """Return the SDK of `client` as it is, and a copy of `client` whose SDKs have the stage for connection."""
+    staged = copy(client)
+    try:
+        sdk = staged._get_client()  # noqa: SLF001 - makes it where it is made late
+    except NotImplementedError:
+        raise _no_way(client, "it carries no SDK") from None
+    staged.client = _on_stage(client, sdk, httpx.Client(transport=_Stage(), trust_env=False))
+    try:
+        asynchronous = staged._get_a_client()  # noqa: SLF001 - as above
+    except NotImplementedError:
+        staged.a_client = None
+    else:
+        unused = httpx.AsyncClient(transport=_Stage(), trust_env=False)
+        staged.a_client = _on_stage(client, asynchronous, unused)
+    return sdk, staged
+
+
+def _on_stage(client: Client, sdk: Any, http: httpx.Client | httpx.AsyncClient) -> Any:  # noqa: ANN401 - an untyped SDK
+    """Return `sdk` with `http` for its only connection; raise `SealError` if that did not take."""
+    try:
+        staged = sdk.with_options(http_client=http, max_retries=0)
+    except (AttributeError, TypeError):
+        raise _no_way(client, "its SDK has no with_options(http_client=...)") from None
+    if getattr(staged, "_client", None) is not http:
+        raise _no_way(client, "its SDK kept its own connection")
+    return staged
+
+
+def _no_way(client: Client, reason: str) -> SealError:
+    fix = "use an OpenAI-like client, or a backend of the profile"
+    return SealError(f"no transport can be injected into {type(client).__name__}: {reason}. Fix: {fix}")
+
+
+# --- requests ----------------------------------------------------------------------------------
+
+
+def _question(request: InferenceRequest) -> dict[str, Any]:
+    """Return `request` in the arguments all datapizza clients share."""
+    first, rest = request.messages[:1], request.messages[1:]
+    system = _text(first[0]) if first and first[0].role is Role.SYSTEM else None
+    memory = Memory()
+    for message in rest if system is not None else request.messages:
+        memory.add_turn([TextBlock(content=_text(message))], _ROLES[message.role])
+    return {
+        "input": [],
+        "tools": [],
+        "memory": memory,
+        "tool_choice": "none",
+        "temperature": None,
+        "max_tokens": request.max_tokens,
+        "system_prompt": system,
+    }
+
+
+def _text(message: Message) -> str:
+    return "\n\n".join(block.text for block in message.blocks)
+
+
+def _extra(request: InferenceRequest, dialect: _Dialect) -> JsonObject:
+    """Return the members of the body that their signature has no word for, or drops when they are zero."""
+    schema = request.schema
+    match dialect:
+        case _Dialect.CHAT:
+            named: JsonObject = {"name": "reply", "strict": True, "schema": schema}
+            form: JsonObject = {"response_format": {"type": "json_schema", "json_schema": named}}
+            sampling: JsonObject = {"temperature": request.temperature, "seed": request.seed}
+        case _Dialect.RESPONSES:
+            asked: JsonObject = {"type": "json_schema", "name": "reply", "strict": True, "schema": schema}
+            form = {"text": {"format": asked}}
+            sampling = {"temperature": request.temperature, "store": False}
+    return sampling if schema is None else {**sampling, **form}
+
+
+def _address(url: httpx.URL) -> Address:
+    return Address(scheme=url.scheme, host=url.host, port=url.port or _PORTS.get(url.scheme, 0))
+
+
+# --- parsing: what their code returns is believed no more than a server --------------------------------
+
+
+def _parse_response(response: Any) -> InferenceReply:  # noqa: ANN401 - parse step: an untyped object
+    """Return the text, finish and usage of a `ClientResponse`.
+
+    Raises `AttributeError`, `TypeError` or `ValueError` for anything else, and for a reply without its end.
+    """
+    texts = [block.content for block in response.content if isinstance(block, TextBlock)]
+    finish = response.stop_reason
+    if not _WORD.match(finish):
+        raise ValueError("not a finish reason")
+    text = "".join(texts)
+    text.encode("utf-8")
+    usage = Usage(
+        prompt_tokens=_count(response.usage.prompt_tokens),
+        completion_tokens=_count(response.usage.completion_tokens),
+    )
+    return InferenceReply(text=text, finish=_FINISH.get(finish, finish), usage=usage)
+
+
+def _count(value: object) -> int:
+    return value if type(value) is int and 0 <= value < 1 << 53 else 0

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The codec for Ollama's own `/api/chat`: JSON in, one JSON object or a line of JSON a piece out.
+
+Owns the fields only Ollama knows. Leaves bytes and schemas to `protocol`, and what the server says of itself
+to `listings`. Serves P1: a request becomes the same bytes whatever came before it. Tools are never sent.
+
+Ollama cuts a prompt that exceeds its context, silently, unless told not to: half a file would be read as a
+whole one. So `truncate` and `shift` are off, and the context is always stated.
+Source: the API description and types of the ollama/ollama repository, version 0.33.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from runner.capability.backends.protocol import (
+    Lines,
+    Part,
+    Stream,
+    Whole,
+    decoder_for,
+    encode_json,
+    lowered_of,
+    member_count,
+    member_object,
+    member_text,
+    member_word,
+    parse_object,
+    reply_budget,
+    text_of,
+)
+from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
+from runner.kernel.messages import JsonObject
+from runner.kernel.ports import Decoder
+
+PATH: Final = "/api/chat"
+KEEP_ALIVE: Final = "5m"
+"""How long the model stays in memory: said outright, so that no server setting keeps prompts there for ever."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OllamaBackend:
+    """An Ollama server at `address`, asked for `model` with a context of `context` tokens.
+
+    Implements `Backend`. A schema travels as `format`. Some models and servers ignore it, so the reply is
+    validated by whoever asked. Thinking is off: it would spend the reply's budget, and with some models
+    loses the format.
+    """
+
+    name: str
+    model: str
+    address: Address
+    context: int
+
+    def encode(self, request: InferenceRequest) -> WireRequest:
+        """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
+        schema = request.schema
+        constraint: JsonObject = {} if schema is None else {"format": lowered_of(self.name, schema)}
+        body: JsonObject = {
+            "model": self.model,
+            "messages": [
+                {"role": message.role.value, "content": text_of(message)} for message in request.messages
+            ],
+            "stream": request.stream,
+            "think": False,
+            "truncate": False,
+            "shift": False,
+            "keep_alive": KEEP_ALIVE,
+            "options": {
+                "num_ctx": self.context,
+                "num_predict": reply_budget(self.name, request, self.context),
+                "temperature": request.temperature,
+                "seed": request.seed,
+            },
+            **constraint,
+        }
+        accept = "application/x-ndjson" if request.stream else "application/json"
+        return WireRequest(
+            method="POST",
+            address=self.address,
+            path=PATH,
+            headers=(("Content-Type", "application/json"), ("Accept", accept)),
+            body=encode_json(self.name, body),
+        )
+
+    def decoder(self, request: InferenceRequest, status: int) -> Decoder:
+        """Return a decoder for the reply to `request` that arrived with `status`."""
+        if request.stream:
+            return decoder_for(self.name, status, lambda: Stream(self.name, Lines().split, parse_line))
+        return decoder_for(self.name, status, lambda: Whole(self.name, parse_line))
+
+
+def parse_line(data: bytes) -> Part:
+    """Return what one object of a reply says; one with `done` is the last. Thinking is dropped.
+
+    An error may come in mid-stream, after status 200. Raises `NotProtocolError`.
+    """
+    members = parse_object(data)
+    if "error" in members:
+        return Part(error=500)
+    done = members.get("done") is True
+    message = member_object(members.get("message"))
+    return Part(
+        text=member_text(message.get("content")),
+        finish=(member_word(members.get("done_reason")) or "stop") if done else None,
+        usage=Usage(
+            prompt_tokens=member_count(members.get("prompt_eval_count")),
+            completion_tokens=member_count(members.get("eval_count")),
+        ),
+        done=done,
+    )
