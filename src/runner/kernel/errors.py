@@ -11,6 +11,7 @@
     ├── BackendError           a runtime refused, broke off, or answered nonsense
     │   └── ReplyInvalid       a constrained reply did not validate
     ├── TransportError         bytes could not be sent or received
+    │   └── Redirected         the server named another address; nothing was sent there
     ├── ToolError              a tool ran and failed; its message is safe to show to the model
     ├── ModelError             weights are missing, corrupt, or cannot be fetched
     └── LoopError              the agent loop was misused
@@ -90,6 +91,14 @@ class ReplyInvalid(BackendError):
 
 class TransportError(RunnerError):
     """Bytes could not be sent or received: refused, timed out, redirected."""
+
+
+class Redirected(TransportError):
+    """The server answered with a redirect. It was not followed: nobody judged the other address."""
+
+    def __init__(self, status: int) -> None:
+        self.status = status
+        super().__init__(f"the server answered {status}: redirects are not followed")
 
 
 class ToolError(RunnerError):

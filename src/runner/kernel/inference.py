@@ -60,6 +60,14 @@ class WireReply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """A whole reply to a question about a server itself: `status` as in HTTP, `body` its bytes."""
+
+    status: int
+    body: bytes = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
     """Token counts as the runtime reports them; 0 where it does not."""
 

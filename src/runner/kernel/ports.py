@@ -11,7 +11,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from runner.kernel.inference import Address, InferenceReply, InferenceRequest, WireReply, WireRequest
+from runner.kernel.inference import (
+    Address,
+    Answer,
+    InferenceReply,
+    InferenceRequest,
+    WireReply,
+    WireRequest,
+)
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import JsonObject, ToolSpec
 
@@ -104,10 +111,28 @@ class Transport(Protocol):
 
 
 class LocalityCheck(Protocol):
-    """Checks how local an endpoint is, now."""
+    """Checks how local an endpoint is, now, from its address alone."""
 
     async def grade(self, address: Address) -> Locality:
         """Return the grade that was checked; `REMOTE` when in doubt."""
+
+
+class ServerCheck(Protocol):
+    """Asks a server on this machine about itself: declared local (L0), or fingerprinted (L1)?
+
+    Pure, as a codec is: the perimeter judges, records and sends the questions.
+    """
+
+    @property
+    def questions(self) -> tuple[WireRequest, ...]:
+        """What to ask. Holds no content: at most names of the profile."""
+
+    def grade(self, answers: Sequence[Answer | None]) -> Locality:
+        """Return what `answers` (None: there was none) say in the order of the questions. Total.
+
+        `REMOTE` on a positive sign that the server passes requests on, L1 when it plainly holds the model,
+        else L0.
+        """
 
 
 # --- classification and approval ------------------------------------------------------------------

@@ -8,7 +8,6 @@ and neither its retries, redirects and proxies nor datapizza's cache, keyword ar
 Serves I12: what their code says when it fails is dropped.
 """
 
-import re
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from copy import copy
@@ -21,14 +20,22 @@ from datapizza.core.clients import Client
 from datapizza.memory import Memory
 from datapizza.type import ROLE, TextBlock
 
-from runner.capability.backends.chat import describe_status
+from runner.capability.backends.protocol import (
+    NotProtocolError,
+    Part,
+    Whole,
+    decoder_for,
+    member_count,
+    member_text,
+    member_word,
+    text_of,
+)
 from runner.kernel.errors import BackendError, SealError
-from runner.kernel.inference import Address, InferenceReply, InferenceRequest, Usage, WireRequest
-from runner.kernel.messages import JsonObject, Message, Role
+from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
+from runner.kernel.messages import JsonObject, Role
 from runner.kernel.ports import Decoder
 
 _OK: Final = 200
-_WORD: Final = re.compile(r"[a-z_]{1,32}\Z")
 _PORTS: Final[Mapping[str, int]] = {"http": 80, "https": 443}
 _FINISH: Final[Mapping[str, str]] = {"completed": "stop", "incomplete": "length"}
 """Words of the responses protocol for the two that the runner knows."""
@@ -93,41 +100,17 @@ class DatapizzaBackend:
 
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
-        return _Playback(self, request, status)
+        return decoder_for(self.name, status, lambda: Whole(self.name, lambda body: self._parse(request, body)))
 
-    def read(self, request: InferenceRequest, body: bytes) -> InferenceReply:
-        """Return what their code makes of the `body` of a reply; raise `BackendError` if it makes nothing."""
-        response = _played(self.client, self._question(request), body, self.name)
-        try:
-            return _parse_response(response)
-        except (AttributeError, TypeError, ValueError):
-            raise BackendError(f"backend {self.name!r} did not answer as its protocol says") from None
+    def _parse(self, request: InferenceRequest, body: bytes) -> Part:
+        """Return what their code reads in `body`, the whole reply to `request`."""
+        return _parse_response(_played(self.client, self._question(request), body, self.name))
 
     def _question(self, request: InferenceRequest) -> dict[str, Any]:
         """Return the arguments for their `_invoke`. What it would drop or cannot say travels as extra body."""
         if any(message.role is Role.SYSTEM for message in request.messages[1:]):
             raise BackendError(f"backend {self.name!r}: a system message can only be the first")
         return {**_question(request), "extra_body": _extra(request, self.dialect)}
-
-
-class _Playback:
-    """Collects a reply and has it read when it is whole."""
-
-    def __init__(self, backend: DatapizzaBackend, request: InferenceRequest, status: int) -> None:
-        self._backend = backend
-        self._request = request
-        self._status = status
-        self._chunks: list[bytes] = []
-
-    def feed(self, chunk: bytes) -> str:
-        if self._status == _OK:
-            self._chunks.append(chunk)
-        return ""
-
-    def finish(self) -> InferenceReply:
-        if self._status != _OK:
-            raise BackendError(describe_status(self._backend.name, self._status))
-        return self._backend.read(self._request, b"".join(self._chunks))
 
 
 # --- the stage ---------------------------------------------------------------------------------
@@ -228,10 +211,10 @@ def _no_way(client: Client, reason: str) -> SealError:
 def _question(request: InferenceRequest) -> dict[str, Any]:
     """Return `request` in the arguments all datapizza clients share."""
     first, rest = request.messages[:1], request.messages[1:]
-    system = _text(first[0]) if first and first[0].role is Role.SYSTEM else None
+    system = text_of(first[0]) if first and first[0].role is Role.SYSTEM else None
     memory = Memory()
     for message in rest if system is not None else request.messages:
-        memory.add_turn([TextBlock(content=_text(message))], _ROLES[message.role])
+        memory.add_turn([TextBlock(content=text_of(message))], _ROLES[message.role])
     return {
         "input": [],
         "tools": [],
@@ -241,10 +224,6 @@ def _question(request: InferenceRequest) -> dict[str, Any]:
         "max_tokens": request.max_tokens,
         "system_prompt": system,
     }
-
-
-def _text(message: Message) -> str:
-    return "\n\n".join(block.text for block in message.blocks)
 
 
 def _extra(request: InferenceRequest, dialect: _Dialect) -> JsonObject:
@@ -269,23 +248,17 @@ def _address(url: httpx.URL) -> Address:
 # --- parsing: what their code returns is believed no more than a server --------------------------------
 
 
-def _parse_response(response: Any) -> InferenceReply:  # noqa: ANN401 - parse step: an untyped object
-    """Return the text, finish and usage of a `ClientResponse`.
-
-    Raises `AttributeError`, `TypeError` or `ValueError` for anything else, and for a reply without its end.
-    """
-    texts = [block.content for block in response.content if isinstance(block, TextBlock)]
-    finish = response.stop_reason
-    if not _WORD.match(finish):
-        raise ValueError("not a finish reason")
-    text = "".join(texts)
-    text.encode("utf-8")
-    usage = Usage(
-        prompt_tokens=_count(response.usage.prompt_tokens),
-        completion_tokens=_count(response.usage.completion_tokens),
+def _parse_response(response: Any) -> Part:  # noqa: ANN401 - parse step: an untyped object
+    """Return what a `ClientResponse` says; raise `NotProtocolError` for anything else."""
+    try:
+        texts = [block.content for block in response.content if isinstance(block, TextBlock)]
+        finish, usage = response.stop_reason, response.usage
+        counts = (usage.prompt_tokens, usage.completion_tokens)
+    except (AttributeError, TypeError):
+        raise NotProtocolError from None
+    word = member_word(finish)
+    return Part(
+        text="".join(member_text(text) for text in texts),
+        finish=None if word is None else _FINISH.get(word, word),
+        usage=Usage(prompt_tokens=member_count(counts[0]), completion_tokens=member_count(counts[1])),
     )
-    return InferenceReply(text=text, finish=_FINISH.get(finish, finish), usage=usage)
-
-
-def _count(value: object) -> int:
-    return value if type(value) is int and 0 <= value < 1 << 53 else 0

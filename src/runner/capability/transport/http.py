@@ -18,7 +18,7 @@ import anyio
 import httpx
 
 from runner.capability.transport.locality import IP, parse_ip, resolve
-from runner.kernel.errors import TransportError
+from runner.kernel.errors import Redirected, TransportError
 from runner.kernel.inference import Address, WireReply, WireRequest
 from runner.kernel.ports import Credential
 
@@ -54,8 +54,8 @@ class HttpTransport:
     async def open(self, wire: WireRequest, *, credential: Credential | None) -> AsyncIterator[WireReply]:
         """Send `wire` and yield its reply, whatever its status. Leaving the context closes the connection.
 
-        Raises `TransportError` when nothing could be sent or received, on a redirect, and on a compressed
-        reply; iterating the reply raises it when the reply breaks off, takes too long or is too large.
+        Raises `TransportError` when nothing could be sent or received, and on a compressed reply, `Redirected`
+        on a redirect; iterating the reply raises it when the reply breaks off, takes too long or is too large.
         """
         deadline = anyio.current_time() + self._timeout_s
         async with httpx.AsyncHTTPTransport(verify=self._tls, trust_env=False, retries=0) as connection:
@@ -144,9 +144,9 @@ def _host(address: Address) -> str:
 
 
 def _refuse_unasked(response: httpx.Response) -> None:
-    """Raise `TransportError` for a redirect, which names an unjudged address, or unasked compression."""
+    """Raise `Redirected` for a redirect, which names an unjudged address; `TransportError` for unasked compression."""
     if response.is_redirect or 300 <= response.status_code < 400:  # noqa: PLR2004 - RFC 9110, section 15.4
-        raise TransportError(f"the server answered {response.status_code}: redirects are not followed")
+        raise Redirected(response.status_code)
     if response.headers.get("content-encoding", "identity") != "identity":
         raise TransportError("the server compressed its reply, which was not asked for")
 
