@@ -18,10 +18,13 @@ from urllib.parse import urlsplit
 
 from runner.agent.loop import AgentLoop
 from runner.agent.steps import Budget, Event
+from runner.capability.backends.anthropic import AnthropicBackend
 from runner.capability.backends.embedded import EmbeddedBackend
+from runner.capability.backends.listings import LlamaServerCheck, OllamaCheck
 from runner.capability.backends.llamacpp import LlamaCppBackend
+from runner.capability.backends.ollama import OllamaBackend
 from runner.capability.backends.openai import OpenAIBackend
-from runner.capability.credentials import read_credential
+from runner.capability.credentials import BEARER, read_credential
 from runner.capability.home import akaion_home
 from runner.capability.models import Catalogue, models_dir
 from runner.capability.profile import ProfileSource, read_profile
@@ -33,11 +36,20 @@ from runner.capability.transport.keys import FileSigner, export_pin
 from runner.capability.transport.locality import LoopbackCheck
 from runner.capability.transport.logstore import FolderLogStore, read_boot_id
 from runner.capability.transport.salts import FileSaltStore
-from runner.kernel.config import Config, LocalInference, parse_config
+from runner.kernel.config import Config, LocalInference, RemoteInference, parse_config
 from runner.kernel.errors import ConfigError, LoopError, Mistake, ModelError, SealError
 from runner.kernel.inference import Address
 from runner.kernel.labels import DataClass
-from runner.kernel.ports import Approver, Backend, Effect, Locality, SaltStore, Tool
+from runner.kernel.ports import (
+    Approver,
+    Backend,
+    Credential,
+    Effect,
+    Locality,
+    SaltStore,
+    ServerCheck,
+    Tool,
+)
 from runner.kernel.version import __version__
 from runner.perimeter.classify import Classifier
 from runner.perimeter.client import Registration, SealedClient
@@ -71,25 +83,34 @@ def open_profile(
     *,
     tools: Sequence[Tool] = (),
     approver: Approver | None = None,
+    codecs: Sequence[Backend] = (),
     **overrides: Any,  # noqa: ANN401 - sections of a profile, judged by parse_config
 ) -> "Runtime":
     """Return the runtime of a profile, judged but not yet started: use it as a context manager.
 
     Arguments: `named` is a shipped profile ("detached", "attached", "appliance") or a path to a YAML
     file; `tools` are host tools the profile may grant; `approver` answers calls whose grant says
-    `approval: ask`; `overrides` replace sections of the profile, such as `policy={...}`.
+    `approval: ask`; `codecs` stand in for the runner's own, each for the backend it is named after, with the
+    address and model the profile gives it; `overrides` replace sections of the profile, such as
+    `policy={...}`.
     Raises `ConfigError` with every mistake, and `ModelError` when the model's weights are missing.
     """
     source = read_profile(named, overrides)
     config = parse_config(source.data, file=source.file, locate=source.line)
-    return Runtime(config, source, tools=tools, approver=approver)
+    return Runtime(config, source, tools=tools, approver=approver, codecs=codecs)
 
 
 class Runtime:
     """A profile at work. Enter it once: `with open_profile("detached") as rt: ...`."""
 
     def __init__(
-        self, config: Config, source: ProfileSource, *, tools: Sequence[Tool], approver: Approver | None
+        self,
+        config: Config,
+        source: ProfileSource,
+        *,
+        tools: Sequence[Tool],
+        approver: Approver | None,
+        codecs: Sequence[Backend],
     ) -> None:
         self.config = config
         self._source = source
@@ -100,10 +121,9 @@ class Runtime:
         self._policy = self._compile_policy()
         self._resources = ExitStack()
         self._engine = _engine(config.inference.local, source)
-        self._backends = _backends(config, source)
+        self._backends = _replaced(_backends(config, source), codecs, _blame(source))
         remote = config.inference.remote
-        reference = None if remote is None else remote.credential
-        self._credential = None if reference is None else read_credential(reference)
+        self._credential = None if remote is None else _credential(remote)
         self._opened: Perimeter | None = None
 
     # --- what callers use ------------------------------------------------------------------------
@@ -255,6 +275,7 @@ class Runtime:
                 terms=terms,
                 transport=transport,
                 locality=LoopbackCheck(),
+                server=_server_check(self.config.inference.local, backend.address) if name == LOCAL else None,
                 credential=self._credential if name == REMOTE else None,
                 timeout_s=timeout,
             )
@@ -319,21 +340,69 @@ def _engine(local: LocalInference | None, source: ProfileSource) -> EngineTransp
 def _backends(config: Config, source: ProfileSource) -> dict[str, Backend]:
     found: dict[str, Backend] = {}
     local, remote, blame = config.inference.local, config.inference.remote, _blame(source)
-    if local is not None and local.endpoint is None:
-        found[LOCAL] = EmbeddedBackend(name=LOCAL, model=local.model, context=local.context)
-    elif local is not None and local.endpoint is not None:
-        address = _address(local.endpoint, ("inference", "local", "endpoint"), blame)
-        found[LOCAL] = LlamaCppBackend(name=LOCAL, model=local.model, address=address, context=local.context)
+    if local is not None:
+        found[LOCAL] = _local_backend(local, blame)
     if remote is not None:
         address = _address(remote.endpoint, ("inference", "remote", "endpoint"), blame)
         match remote.backend:
             case "llamacpp":
                 found[REMOTE] = LlamaCppBackend(name=REMOTE, model=remote.model, address=address, context=0)
+            case "anthropic":
+                found[REMOTE] = AnthropicBackend(name=REMOTE, model=remote.model, address=address)
             case "openai" | "akaion":
                 found[REMOTE] = OpenAIBackend(name=REMOTE, model=remote.model, address=address)
             case _:
                 assert_never(remote.backend)
     return found
+
+
+def _replaced(configured: dict[str, Backend], codecs: Sequence[Backend], blame: Blame) -> dict[str, Backend]:
+    """Return `configured` with each of `codecs` in the place of its name.
+
+    Raises `ConfigError` for one that the profile does not configure exactly: terms are the profile's to say.
+    """
+    mistakes: list[Mistake] = []
+    for codec in codecs:
+        where, known = ("inference", codec.name), configured.get(codec.name)
+        if known is None:
+            fix = f"add inference.{codec.name} to the profile, or give the codec another name"
+            mistakes.append(blame(where, "a codec was passed for a backend that is not configured", fix))
+        elif codec.address != known.address:
+            fix = f"write {codec.address}, or make the codec with the address of the profile"
+            mistakes.append(blame((*where, "endpoint"), "the codec passed for it has another address", fix))
+        elif codec.model != known.model:
+            fix = "write the model of the codec, or make the codec with the model of the profile"
+            mistakes.append(blame((*where, "model"), "the codec passed for it asks for another model", fix))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return configured | {codec.name: codec for codec in codecs}
+
+
+def _local_backend(local: LocalInference, blame: Blame) -> Backend:
+    model, context = local.model, local.context
+    if local.endpoint is None:
+        return EmbeddedBackend(name=LOCAL, model=model, context=context)
+    address = _address(local.endpoint, ("inference", "local", "endpoint"), blame)
+    if local.runtime == "ollama":
+        return OllamaBackend(name=LOCAL, model=model, address=address, context=context)
+    return LlamaCppBackend(name=LOCAL, model=model, address=address, context=context)
+
+
+def _server_check(local: LocalInference | None, address: Address) -> ServerCheck | None:
+    """Return what asks the local server about itself; None for the engine in this process."""
+    if local is not None and local.runtime == "llamacpp":
+        return LlamaServerCheck(model=local.model, address=address)
+    if local is not None and local.runtime == "ollama":
+        return OllamaCheck(model=local.model, address=address)
+    return None
+
+
+def _credential(remote: RemoteInference) -> Credential | None:
+    """Return the credential of a remote backend, in the header its protocol wants it in."""
+    if remote.credential is None:
+        return None
+    header = "x-api-key" if remote.backend == "anthropic" else BEARER
+    return read_credential(remote.credential, header=header)
 
 
 def _address(endpoint: str, where: tuple[str, ...], blame: Blame) -> Address:

@@ -9,24 +9,30 @@ import os
 import stat
 from collections.abc import MutableMapping
 from pathlib import Path
+from typing import Final
 
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.ports import Credential
 
-_WHERE = "inference.remote.credential"
+BEARER: Final = "Authorization"
+_WHERE: Final = "inference.remote.credential"
 
 
-def read_credential(reference: str, environ: MutableMapping[str, str] = os.environ) -> Credential:
-    """Return the bearer credential that `reference` ("env:NAME" or "file:PATH") names.
+def read_credential(
+    reference: str, environ: MutableMapping[str, str] = os.environ, *, header: str = BEARER
+) -> Credential:
+    """Return the credential that `reference` ("env:NAME" or "file:PATH") names, to be sent in `header`.
 
-    A variable is removed from `environ` once read, so that no child process inherits it. Raises
-    `ConfigError` when it is missing, empty, unreadable, or readable by others.
+    In `BEARER` it travels as a bearer token, in any other header as it is. A variable is removed from
+    `environ` once read, so that no child process inherits it. Raises `ConfigError` when it is missing, empty,
+    unreadable, or readable by others.
     """
     kind, _, name = reference.partition(":")
     value = environ.pop(name, "") if kind == "env" else _read_private(Path(name).expanduser())
     if not value.strip() or not value.isascii():
         raise _error("it is empty or not ASCII", f"put the token into {reference}")
-    return Credential(header="Authorization", value=f"Bearer {value.strip()}")
+    token = value.strip()
+    return Credential(header=header, value=f"Bearer {token}" if header == BEARER else token)
 
 
 def _read_private(path: Path) -> str:

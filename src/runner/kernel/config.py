@@ -39,6 +39,8 @@ class PerimeterConfig(_Section):
     fail_closed: Literal[True] = True
     classifier: str = Field(default="rules-only", pattern=r"^(rules-only|local:[a-z0-9][a-z0-9._-]*)$")
     classifier_fault: Literal["deny", "as_c3"] = "deny"
+    redaction: Literal["off", "on"] = "off"
+    """Whether what detectors find is replaced by tokens when it alone keeps a request from leaving."""
     locality_required: LocalityRequired = LocalityRequired()
     enforcement: Literal["cooperative"] = "cooperative"
 
@@ -54,6 +56,8 @@ class GrantedPath(_Section):
     path: str = Field(min_length=1)
     data_class: ClassName | None = Field(default=None, alias="class")
     matter: Name | None = None
+    redactable: bool = False
+    """Whether redaction may lower the class that files have by default. It never lowers a declared one."""
 
 
 class Grant(_Section):
@@ -106,7 +110,7 @@ class LocalInference(_Section):
 class RemoteInference(_Section):
     """A model elsewhere. `max_class` is this backend's own ceiling; without it the profile's counts."""
 
-    backend: Literal["akaion", "openai", "llamacpp"]
+    backend: Literal["akaion", "anthropic", "openai", "llamacpp"]
     endpoint: str
     model: Word
     max_class: Literal["C0", "C1"] | None = None
@@ -232,9 +236,9 @@ def _inference_mistakes(inference: InferenceConfig) -> _Mistakes:
     elif inference.prefer == "local" and local is None:
         fix = "add inference.local, or set prefer: remote"
         yield (("inference", "prefer"), "the preferred backend is not configured", fix)
-    if local is not None and local.runtime in {"ollama", "vllm"}:
-        where, fix = ("inference", "local", "runtime"), "use embedded, or llamacpp with an endpoint"
-        yield (where, f"this release has no codec for {local.runtime}", fix)
+    if local is not None and local.runtime == "vllm":
+        where, fix = ("inference", "local", "runtime"), "use embedded, or llamacpp or ollama with an endpoint"
+        yield (where, "this release has no codec for vllm", fix)
 
 
 def _grant_mistakes(policy: PolicyConfig) -> _Mistakes:
@@ -245,6 +249,11 @@ def _grant_mistakes(policy: PolicyConfig) -> _Mistakes:
             fix = "merge the two grants, so that one place says what the tool may do"
             yield ((*where, "tool"), "this tool already has a grant", fix)
         seen.add(grant.tool)
+        for number, path in enumerate(grant.paths):
+            if path.redactable and path.data_class is not None:
+                problem = "redaction never lowers a declared class"
+                fix = "remove this key, or the class"
+                yield ((*where, "paths", number, "redactable"), problem, fix)
         if grant.commands is not None:
             problem = "only a shell tool has commands, and this release ships none"
             yield ((*where, "commands"), problem, "remove this key")

@@ -25,7 +25,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Span:
-    """A removed stretch of a body: `pointer` (RFC 6901), `start` and `end` in code points, its `kind`."""
+    """A removed stretch of a request: its text's `pointer` (RFC 6901, into messages or schema), its `kind`.
+
+    `start` and `end` count code points of the original text.
+    """
 
     pointer: str
     start: int
@@ -43,7 +46,10 @@ class Allowed(Decision):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Redacted(Decision):
-    """The bytes in `wire` may leave; `spans` were removed from the original."""
+    """The bytes in `wire` may leave; `spans` of the request they were made from were replaced.
+
+    `label` is what these bytes were judged to be: below what the request was made from.
+    """
 
     wire: WireRequest
     label: Label

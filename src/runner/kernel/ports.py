@@ -118,7 +118,7 @@ class LocalityCheck(Protocol):
 
 
 class ServerCheck(Protocol):
-    """Asks a server on this machine about itself: declared local (L0), or fingerprinted (L1)?
+    """Asks a server on this machine about itself: is it fingerprinted (L1), or only declared (L0).
 
     Pure, as a codec is: the perimeter judges, records and sends the questions.
     """
@@ -138,12 +138,40 @@ class ServerCheck(Protocol):
 # --- classification and approval ------------------------------------------------------------------
 
 
+class Hit(Protocol):
+    """Where something was found in a text, and what kind of thing. Holds no text."""
+
+    @property
+    def start(self) -> int:
+        """Where it begins, in code points."""
+
+    @property
+    def end(self) -> int:
+        """Where it ends, excluded."""
+
+    @property
+    def kind(self) -> str:
+        """What it is, such as `iban`."""
+
+    @property
+    def data_class(self) -> DataClass:
+        """Its class."""
+
+    @property
+    def redactable(self) -> bool:
+        """Whether removing that stretch removes it: not so inside an encoding, which is denied."""
+
+
 class Finding(Protocol):
     """What a classifier says about a text."""
 
     @property
     def data_class(self) -> DataClass:
         """The class of what was found; C0 when nothing was."""
+
+    @property
+    def spans(self) -> Sequence[Hit]:
+        """Where; what has no place in the text cannot be redacted."""
 
 
 class Classifier(Protocol):
@@ -194,13 +222,15 @@ class Effect(StrEnum):
 class Root:
     """A granted folder: `alias` is how the model names it, `path` where it is on this machine.
 
-    `declared` is the class the grant gives its files (None: the default for files decides).
+    `declared` is the class the grant gives its files (None: the default for files decides, which redaction
+    may lower if the root is `redactable`).
     """
 
     alias: str
     path: str
     declared: DataClass | None = None
     matter: str | None = None
+    redactable: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,7 +8,7 @@ judgement to `Perimeter.release()` and sending to the transport. Carries P1, I4 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, assert_never, final
+from typing import Any, Protocol, assert_never, final
 
 import anyio
 import anyio.to_thread
@@ -25,7 +25,8 @@ from runner.kernel.errors import (
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest
 from runner.kernel.labels import Label, join_labels
 from runner.kernel.messages import Block, BlockKind
-from runner.kernel.ports import Backend, Credential, Locality, LocalityCheck, Transport
+from runner.kernel.ports import Backend, Credential, Locality, LocalityCheck, ServerCheck, Transport
+from runner.perimeter.probe import egress_record
 from runner.perimeter.release import BackendTerms
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import Task
@@ -39,11 +40,15 @@ OnText = Callable[[str], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Registration:
-    """A backend the profile configures: its terms, and the only way its bytes travel."""
+    """A backend the profile configures: its terms, and the only way its bytes travel.
+
+    `server` asks a local server about itself; without one, loopback is all that is checked.
+    """
 
     terms: BackendTerms
     transport: Transport = field(repr=False)
     locality: LocalityCheck = field(repr=False)
+    server: ServerCheck | None = field(default=None, repr=False)
     credential: Credential | None = None
     timeout_s: float = 600.0
 
@@ -117,7 +122,14 @@ class SealedClient(Sealed):
         wire = self._backend.encode(request)
         locality = await self._boundary.check_locality(self._backend)
         decision = self._boundary.release(wire, label, self._backend.name)
-        sent = self._egress(decision, wire, blocks, locality)
+        sent = egress_record(
+            self._boundary.trace,
+            decision,
+            wire,
+            backend=self._backend.name,
+            locality=locality,
+            inputs=tuple(block.id for block in blocks),
+        )
         self._boundary.trace.append(sent, task=task.id)
         await anyio.to_thread.run_sync(self._boundary.trace.barrier)
         match decision:
@@ -132,34 +144,6 @@ class SealedClient(Sealed):
         block = task.mint(BlockKind.MODEL, reply.text, decision.label, blocks)
         self._record_result(sent, task, "ok", len(reply.text.encode("utf-8", "surrogatepass")), block.id)
         return Reply(block=block, value=_validated(reply, request), usage=reply.usage)
-
-    def _egress(
-        self, decision: Release, wire: WireRequest, blocks: tuple[Block, ...], locality: Locality
-    ) -> records.Egress:
-        trace = self._boundary.trace
-        word: Literal["allowed", "redacted", "denied"]
-        match decision:
-            case Allowed():
-                word, reason, body, found = "allowed", None, decision.wire.body, decision.label.data_class
-            case Redacted():
-                word, reason, body, found = "redacted", None, decision.wire.body, decision.label.data_class
-            case Denied():
-                word, reason, body, found = "denied", decision.reason, wire.body, decision.data_class
-            case _:
-                assert_never(decision)
-        return records.Egress(
-            call_id=trace.mint_id(),
-            send_id=trace.mint_id(),
-            channel="inference",
-            backend=self._backend.name,
-            locality=locality,
-            data_class=found,
-            inputs=tuple(block.id for block in blocks),
-            decision=word,
-            reason=reason,
-            payload_commit=trace.commit(body),
-            bytes=len(body),
-        )
 
     async def _exchange(
         self,

@@ -10,13 +10,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final, final
 
-from runner.kernel.decisions import Denied, Release
+from runner.kernel.decisions import Denied, Release, Span
 from runner.kernel.errors import SealError
 from runner.kernel.inference import WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Approver, Backend, Clock, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.policy import Policy
+from runner.perimeter.probe import ask_server
+from runner.perimeter.redact import Redactor
 from runner.perimeter.release import Rules, judge
 from runner.perimeter.sealed import claim_witness
 from runner.perimeter.task import Task
@@ -85,6 +87,7 @@ class Perimeter:
             trace=self.trace,
             classifier=self._rules.classifier,
             fault_as_c3=self._rules.fault_as_c3,
+            redactor=Redactor(self.trace.mint_id) if self._rules.redaction else None,
         )
         try:
             yield task
@@ -93,10 +96,12 @@ class Perimeter:
             raise
         task.end(task.outcome)
 
-    def release(self, wire: WireRequest, label: Label, backend: str) -> Release:
+    def release(
+        self, wire: WireRequest, label: Label, backend: str, *, removed: tuple[Span, ...] | None = None
+    ) -> Release:
         """Return whether the bytes of `wire`, made from content labelled `label`, may go to `backend`.
 
-        Total: an unknown backend, a stale locality and any fault are `Denied`.
+        `removed` says that they were redacted, and where. Total: an unknown backend, a stale locality and any fault are `Denied`.
         """
         registration = self._registrations.get(backend)
         if registration is None:
@@ -104,7 +109,14 @@ class Perimeter:
         checked = self._checked.get(backend)
         if checked is None or self.clock.monotonic() - checked.at > LOCALITY_FRESH_S:
             return Denied(reason="locality-stale", data_class=label.data_class)
-        return judge(wire, label, terms=registration.terms, locality=checked.locality, rules=self._rules)
+        return judge(
+            wire,
+            label,
+            terms=registration.terms,
+            locality=checked.locality,
+            rules=self._rules,
+            removed=removed,
+        )
 
     def registration(self, backend: str) -> Registration:
         """Return how `backend` is registered; raise `SealError` if it is not."""
@@ -113,16 +125,29 @@ class Perimeter:
         return self._registrations[backend]
 
     async def check_locality(self, backend: Backend) -> Locality:
-        """Return how local `backend` is, checked now; a change goes on record (I10)."""
+        """Return how local `backend` is, checked now; a change goes on record (I10).
+
+        First by its address. A server on this machine is then asked about itself, and what it says may raise
+        the grade or lower it; its questions go out under the grade of the address.
+        """
         registration = self.registration(backend.name)
         locality = Locality.REMOTE
         if registration.terms.local:
             locality = await registration.locality.grade(registration.terms.address)
+        self._note(backend, locality)
+        if locality is Locality.L0 and registration.server is not None:
+            questions = registration.server.questions
+            answers = await ask_server(self, backend.name, registration.transport, questions, locality)
+            locality = registration.server.grade(answers)
+            self._note(backend, locality)
+        return locality
+
+    def _note(self, backend: Backend, locality: Locality) -> None:
+        """Keep a checked grade; put it on record if it is not the latest one there."""
         known = self._checked.get(backend.name)
         self._checked[backend.name] = _Checked(locality=locality, at=self.clock.monotonic())
         if known is None or known.locality is not locality:
             self.trace.append(self._backend_record(backend, locality))
-        return locality
 
     def _backend_record(self, backend: Backend, locality: Locality) -> records.Backend:
         return records.Backend(

@@ -9,12 +9,16 @@ backend whatever the configuration says.
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
-from runner.kernel.decisions import Allowed, Denied, Release
+from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import Json
 from runner.kernel.ports import Classifier, Locality
+
+ABOVE_CEILING: Final = "class-above-ceiling"
+"""The one reason for which redaction is tried."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,12 +33,13 @@ class BackendTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How the profile judges: the classifier, its fault mode, and the locality C2 and C3 need."""
+    """How the profile judges: the classifier, its fault mode, the locality C2 and C3 need, redaction."""
 
     classifier: Classifier
     fault_as_c3: bool
     locality_c2: Locality
     locality_c3: Locality
+    redaction: bool = False
 
     def needed(self, data_class: DataClass) -> Locality:
         """Return the locality grade a local backend needs for content of `data_class`."""
@@ -48,16 +53,26 @@ class Rules:
 
 
 def judge(
-    wire: WireRequest, label: Label, *, terms: BackendTerms, locality: Locality, rules: Rules
+    wire: WireRequest,
+    label: Label,
+    *,
+    terms: BackendTerms,
+    locality: Locality,
+    rules: Rules,
+    removed: tuple[Span, ...] | None = None,
 ) -> Release:
     """Return whether `wire`, made from content labelled `label`, may go to the backend of `terms`.
 
-    `locality` is the grade checked for this very connection. Total: whatever happens in here, the
-    answer is a decision.
+    `locality` is the grade checked for this very connection. `removed` says that the bytes were redacted,
+    and where; `label` is then what redaction leaves. They are judged like any others: `Redacted` stands
+    where `Allowed` would. Total: whatever happens in here, the answer is a decision.
     """
     try:
         judged = label.with_detected(detect(wire, rules))
-        return _decide(wire, judged, terms, locality, rules)
+        decision = _decide(wire, judged, terms, locality, rules)
+        if removed is not None and isinstance(decision, Allowed):
+            return Redacted(wire=wire, label=judged, spans=removed)
+        return decision
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return Denied(reason="fault.release", data_class=max(label.data_class, DataClass.C2))
 
@@ -65,15 +80,19 @@ def judge(
 def _decide(
     wire: WireRequest, label: Label, terms: BackendTerms, locality: Locality, rules: Rules
 ) -> Release:
-    """Return the first objection as a denial; without one, the bytes are allowed."""
+    """Return the first objection as a denial; without one, the bytes are allowed.
+
+    A backend that the profile calls local and the check calls remote is judged as remote.
+    """
     found = label.data_class
+    away = not terms.local or locality is Locality.REMOTE
     ceiling = -1 if terms.ceiling is None else terms.ceiling
     objections = (
         ("address-not-registered", wire.address != terms.address),
-        ("locality-too-weak", terms.local and locality.rank < rules.needed(found).rank),
-        ("c3-never-leaves", not terms.local and found is DataClass.C3),
-        ("nothing-may-leave", not terms.local and terms.ceiling is None),
-        ("class-above-ceiling", not terms.local and found > ceiling),
+        ("locality-too-weak", not away and locality.rank < rules.needed(found).rank),
+        ("c3-never-leaves", away and found is DataClass.C3),
+        ("nothing-may-leave", away and terms.ceiling is None),
+        ("class-above-ceiling", away and found > ceiling),
     )
     for reason, stands in objections:
         if stands:
@@ -85,9 +104,11 @@ def detect(wire: WireRequest, rules: Rules) -> DataClass:
     """Return the highest class found in `wire`: path, headers, and every JSON leaf and key of the body.
 
     Raises `ValueError` for a body that is not JSON, and whatever the classifier raises unless the
-    profile counts a fault as C3.
+    profile counts a fault as C3. A GET has no body, and so nothing in it.
     """
-    texts = [(None, wire.path), *wire.headers, *_texts(json.loads(wire.body, object_pairs_hook=_Members))]
+    bodiless = wire.method == "GET" and not wire.body
+    body = None if bodiless else json.loads(wire.body, object_pairs_hook=_Members)
+    texts = [(None, wire.path), *wire.headers, *_texts(body)]
     try:
         return max(rules.classifier.classify(text, source=source).data_class for source, text in texts)
     except Exception:

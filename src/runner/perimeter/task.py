@@ -4,15 +4,21 @@
 Owns the minting of blocks and their labels. Whatever a task's model says, and whatever is computed
 in it, carries at least the mark: the join of everything the task has read, errors and "not found"
 included. Nothing the loop or a model does lowers it (I8); a clean sub-task is a new task.
+
+Beside the mark stands the residue: what would be left of it if everything that detectors find were removed.
+It too only rises. What a model said, or a tool returned, after seeing a value in clear is computed from it
+and stays in the residue, however it is spelled; so redaction lowers what stands in a text, never a conclusion.
 """
 
 from collections.abc import Sequence
 from typing import Final, Literal, TypeAlias
 
 from runner.kernel.errors import ClassifierFault
+from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_labels
-from runner.kernel.messages import Block, BlockKind
+from runner.kernel.messages import Block, BlockKind, JsonObject
 from runner.kernel.ports import Classifier
+from runner.perimeter.redact import RedactedRequest, Redactor, redact_request
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
 
@@ -22,24 +28,52 @@ GOAL_DEFAULT: Final = DataClass.C1
 """The class of what a user types, when nobody said."""
 FILE_DEFAULT: Final = DataClass.C2
 """The class of file content, when its grant does not say."""
+REDACTED_DEFAULT: Final = DataClass.C1
+"""What is left of `FILE_DEFAULT`, after redaction, under a grant that says `redactable: true`."""
 
 
 class Task:
     """One task of a user. Made by `Perimeter.task`, used by the sealed client and tools."""
 
-    __slots__ = ("_blocks", "_classifier", "_fault_as_c3", "_mark", "_trace", "goal", "id", "outcome")
+    __slots__ = (
+        "_blocks",
+        "_classifier",
+        "_fault_as_c3",
+        "_mark",
+        "_peak",
+        "_residue",
+        "_trace",
+        "goal",
+        "id",
+        "outcome",
+        "redactor",
+    )
 
-    def __init__(self, goal: str, *, trace: Trace, classifier: Classifier, fault_as_c3: bool) -> None:
-        """Open the task on record. Raises `ClassifierFault`, unless the profile counts a fault as C3."""
+    def __init__(
+        self,
+        goal: str,
+        *,
+        trace: Trace,
+        classifier: Classifier,
+        fault_as_c3: bool,
+        redactor: Redactor | None = None,
+    ) -> None:
+        """Open the task on record; without a `redactor` nothing in it is ever redacted.
+
+        Raises `ClassifierFault`, unless the profile counts a fault as C3.
+        """
         self.id = trace.mint_id()
         self.outcome: Outcome = "done"
         self._trace = trace
         self._classifier = classifier
         self._fault_as_c3 = fault_as_c3
-        self._mark = BOTTOM
+        self.redactor = redactor
+        self._mark = self._residue = BOTTOM
         self._blocks: dict[str, Block] = {}
-        label = Label(default=GOAL_DEFAULT).with_detected(self._detect(goal))
-        start = records.TaskStart(goal_commit=trace.commit(_payload(goal)), data_class=label.data_class)
+        self._peak: Block | None = None
+        label = Label(default=GOAL_DEFAULT)
+        found = label.with_detected(self._detect(goal)).data_class
+        start = records.TaskStart(goal_commit=trace.commit(_payload(goal)), data_class=found)
         trace.append(start, task=self.id)
         self.goal = self.mint(BlockKind.GOAL, goal, label)
 
@@ -52,13 +86,35 @@ class Task:
         """The join of everything this task has seen so far."""
         return self._mark
 
+    @property
+    def residue(self) -> Label:
+        """What would be left of the mark if everything that detectors find were removed."""
+        return self._residue
+
+    @property
+    def peak(self) -> Block:
+        """The first block of the class that the mark has."""
+        return self.goal if self._peak is None else self._peak
+
     def instruction(self, text: str) -> Block:
         """Return a block for text that the runner or the embedding program wrote itself."""
         return self.mint(BlockKind.INSTRUCTION, text, Label(integrity=Integrity.USER))
 
+    def foreign(self, text: str, *, declared: DataClass, source: str) -> Block:
+        """Return a block for text that other code of the embedding program brought in: nobody vouches for it.
+
+        `declared` is the least class it has, and `source` names that code.
+        """
+        label = Label(declared=declared, integrity=Integrity.UNTRUSTED, sources=frozenset({source}))
+        return self.mint(BlockKind.FOREIGN, text, label)
+
     def derive(self, text: str, inputs: Sequence[Block]) -> Block:
-        """Return a block computed from `inputs` (at least one): a cut, a summary, a quote."""
-        block = self.mint(BlockKind.DERIVED, text, join_labels(block.label for block in inputs), inputs)
+        """Return a block made of pieces of `inputs` (at least one): a cut, a quote, a page of them.
+
+        For program code, which is trusted. What a model makes of blocks is a reply, and carries its own label.
+        """
+        label = join_labels(block.label for block in inputs)
+        block = self.mint(BlockKind.DERIVED, text, label, inputs, residue=BOTTOM)
         self._trace.append(
             records.Compact(inputs=tuple(item.id for item in inputs), block=block.id), task=self.id
         )
@@ -68,12 +124,21 @@ class Task:
         """Return whether `block` is, unaltered, one this task minted."""
         return self._blocks.get(block.id) == block
 
-    def mint(self, kind: BlockKind, text: str, label: Label, inputs: Sequence[Block] = ()) -> Block:
+    def mint(
+        self,
+        kind: BlockKind,
+        text: str,
+        label: Label,
+        inputs: Sequence[Block] = (),
+        *,
+        residue: Label | None = None,
+    ) -> Block:
         """Return a new block, on record with what detectors add to `label`; raise the mark by it.
 
-        For the perimeter's own use: the label of what a model or tool returned is the caller's to know.
+        `residue` is the part of `label` that redaction cannot lower: all of it, when not given. For the
+        perimeter's own use: the label of what a model or tool returned is the caller's to know.
         """
-        label = label.with_detected(self._detect(text))
+        given, label = label, label.with_detected(self._detect(text))
         block = Block(id=self._trace.mint_block(), kind=kind, text=text, label=label)
         record = records.Classify(
             block=block.id,
@@ -87,17 +152,39 @@ class Task:
         )
         self._trace.append(record, task=self.id)
         self._mark = self._mark.join(label)
+        self._residue = self._residue.join(given if residue is None else residue)
+        if self._peak is None or label.data_class > self._peak.label.data_class:
+            self._peak = block
         self._blocks[block.id] = block
         return block
 
+    def redact(self, request: InferenceRequest, *, above: DataClass) -> RedactedRequest | None:
+        """Return `request` without what is above the class `above`; None where that cannot be done.
+
+        It cannot without a redactor, when the residue is above, and when the task holds content of two
+        matters: a map belongs to one. Raises `Unredactable`, and what the classifier raises.
+        """
+        if self.redactor is None or self._residue.data_class > above or len(self._mark.matters) > 1:
+            return None
+        return redact_request(request, self.redactor, self._classifier, above=above)
+
+    def held(self, arguments: JsonObject, *, sent: bool = False) -> DataClass:
+        """Return the class of the values of this task's map in `arguments`; see `Redactor.holds`."""
+        return DataClass.C0 if self.redactor is None else self.redactor.holds(arguments, sent=sent)
+
     def end(self, outcome: Outcome) -> None:
-        """Close the task on record and bring everything about it to disk."""
+        """Close the task on record, bring everything about it to disk, and drop its map."""
+        if self.redactor is not None:
+            self.redactor.forget()
         self._trace.append(records.TaskEnd(outcome=outcome), task=self.id)
         self._trace.barrier()
 
     def _detect(self, text: str) -> DataClass:
         try:
-            return self._classifier.classify(text).data_class
+            finding = self._classifier.classify(text)
+            if self.redactor is not None:
+                self.redactor.learn(text, finding.spans)
+            return finding.data_class
         except Exception as fault:  # noqa: BLE001 - any fault of any classifier closes (I7)
             if self._fault_as_c3:
                 return DataClass.C3

@@ -153,24 +153,24 @@ def parse_event(data: bytes) -> Part:
     Raises `NotProtocolError`.
     """
     members = parse_object(data)
+    part = Part()
     match members.get("type"):
         case "message_start":
-            return Part(usage=_usage(member_object(members.get("message")).get("usage")))
+            part = Part(usage=_usage(member_object(members.get("message")).get("usage")))
         case "content_block_start":
-            return Part(text=_text_in(member_object(members.get("content_block")), "text"))
+            part = Part(text=_text_in(member_object(members.get("content_block")), "text"))
         case "content_block_delta":
-            return Part(text=_text_in(member_object(members.get("delta")), "text_delta"))
+            part = Part(text=_text_in(member_object(members.get("delta")), "text_delta"))
         case "message_delta":
             delta = member_object(members.get("delta"))
-            return Part(finish=_finish(delta.get("stop_reason")), usage=_usage(members.get("usage")))
+            part = Part(finish=_finish(delta.get("stop_reason")), usage=_usage(members.get("usage")))
         case "message_stop":
-            return Part(done=True)
+            part = Part(done=True)
         case "error":
-            return _error(members)
-        case str():
-            return Part()
-        case _:
+            part = _error(members)
+        case kind if not isinstance(kind, str):
             raise NotProtocolError
+    return part
 
 
 def _text_in(members: Mapping[str, object], kind: str) -> str:

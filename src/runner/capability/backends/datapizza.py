@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The codec made from a datapizza client: its own code lays out the bytes and reads the reply, and sends nothing.
+"""The codec made from a datapizza client: its code lays out the bytes and reads the reply, and sends nothing.
 
 Owns the stage: a transport put where the SDK's connection was. While a request is encoded it keeps what the
 SDK would have sent; while a reply is decoded it plays back what was received; at any other time it refuses.
@@ -13,7 +13,7 @@ from contextvars import ContextVar
 from copy import copy
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, assert_never
 
 import httpx
 from datapizza.core.clients import Client
@@ -71,7 +71,9 @@ def from_datapizza(client: Client, *, name: str = "remote") -> "DatapizzaBackend
     client.client, client.a_client = staged.client, staged.a_client
     sdk.close()
     address = _address(probe.url)
-    return DatapizzaBackend(name=name, model=client.model_name, address=address, client=staged, dialect=dialect)
+    return DatapizzaBackend(
+        name=name, model=client.model_name, address=address, client=staged, dialect=dialect
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,14 +102,16 @@ class DatapizzaBackend:
 
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
-        return decoder_for(self.name, status, lambda: Whole(self.name, lambda body: self._parse(request, body)))
+        return decoder_for(
+            self.name, status, lambda: Whole(self.name, lambda body: self._parse(request, body))
+        )
 
     def _parse(self, request: InferenceRequest, body: bytes) -> Part:
         """Return what their code reads in `body`, the whole reply to `request`."""
         return _parse_response(_played(self.client, self._question(request), body, self.name))
 
     def _question(self, request: InferenceRequest) -> dict[str, Any]:
-        """Return the arguments for their `_invoke`. What it would drop or cannot say travels as extra body."""
+        """Return the arguments for their `_invoke`; what it would drop or cannot say is extra body."""
         if any(message.role is Role.SYSTEM for message in request.messages[1:]):
             raise BackendError(f"backend {self.name!r}: a system message can only be the first")
         return {**_question(request), "extra_body": _extra(request, self.dialect)}
@@ -115,6 +119,7 @@ class DatapizzaBackend:
 
 # --- the stage ---------------------------------------------------------------------------------
 
+_TAKEN_OVER: Final = "this datapizza client was taken over: ask through Perimeter.seal() instead"
 _Scene = Callable[[httpx.Request], httpx.Response]
 _scene: ContextVar[_Scene | None] = ContextVar("_scene", default=None)
 """What the stage does with a request, in this thread or task, right now."""
@@ -126,15 +131,15 @@ class _Stage(httpx.BaseTransport, httpx.AsyncBaseTransport):
     def handle_request(self, request: httpx.Request) -> httpx.Response:
         scene = _scene.get()
         if scene is None:
-            raise SealError("this datapizza client was taken over: ask through Perimeter.seal() instead")
+            raise SealError(_TAKEN_OVER)
         return scene(request)
 
-    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
-        raise SealError("this datapizza client was taken over: ask through Perimeter.seal() instead")
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:  # noqa: ARG002 - the port
+        raise SealError(_TAKEN_OVER)
 
 
-class _Captured(BaseException):  # noqa: N818 - not an error: unwinds their code, which catches and retries errors
-    """Their code has laid out `request`."""
+class _Captured(BaseException):
+    """Their code has laid out `request`. Not an error: it unwinds their code, which retries on errors."""
 
     def __init__(self, request: httpx.Request) -> None:
         self.request = request
@@ -172,7 +177,7 @@ def _perform(client: Client, question: Mapping[str, Any], scene: _Scene, name: s
 
 
 def _staged(client: Client) -> tuple[Any, Client]:
-    """Return the SDK of `client` as it is, and a copy of `client` whose SDKs have the stage for connection."""
+    """Return the SDK of `client` as it is, and a copy of `client` with its SDKs on the stage."""
     staged = copy(client)
     try:
         sdk = staged._get_client()  # noqa: SLF001 - makes it where it is made late
@@ -238,6 +243,8 @@ def _extra(request: InferenceRequest, dialect: _Dialect) -> JsonObject:
             asked: JsonObject = {"type": "json_schema", "name": "reply", "strict": True, "schema": schema}
             form = {"text": {"format": asked}}
             sampling = {"temperature": request.temperature, "store": False}
+        case _:
+            assert_never(dialect)
     return sampling if schema is None else {**sampling, **form}
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a model server says about itself: does it hold the configured model, or pass requests on?
+"""What a model server says about itself: whether it holds the configured model, or passes requests on.
 
 Owns the questions to Ollama and llama-server, and how their answers are read into a locality grade (I10).
 Pure, as codecs are: the perimeter judges, records and sends the questions, which hold no content but the
 configured name of the model. Leaves the address to the loopback check.
 
-A positive sign of another machine is `REMOTE`. Anything else that is not plain agreement, silence included, is
-no more than the L0 that the address gave. A relay that imitates a local server cannot be told apart: only L2
+A positive sign of another machine is `REMOTE`. Anything else that is not plain agreement, silence included,
+is no more than the L0 that the address gave. A relay that imitates a local server cannot be told apart: only L2
 excludes it.
 """
 
@@ -73,7 +73,7 @@ class LlamaServerCheck:
         return (_get(self.address, "/props"), _get(self.address, "/v1/models"))
 
     def grade(self, answers: Sequence[Answer | None]) -> Locality:
-        """Return L1 when both answers agree that the model is loaded, `REMOTE` on a redirect, or L0. Total."""
+        """Return L1 when both answers say that the model is loaded, `REMOTE` on a redirect, or L0. Total."""
         if any(_redirects(answer) for answer in answers):
             return Locality.REMOTE
         props, listing = _two_objects(answers)

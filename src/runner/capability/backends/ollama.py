@@ -34,7 +34,7 @@ from runner.kernel.ports import Decoder
 
 PATH: Final = "/api/chat"
 KEEP_ALIVE: Final = "5m"
-"""How long the model stays in memory: said outright, so that no server setting keeps prompts there for ever."""
+"""How long the model stays in memory: said outright, so that no setting keeps prompts there for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,6 +20,7 @@ from runner.kernel.messages import JsonObject, Message
 from runner.kernel.ports import Decoder
 
 _OK: Final = 200
+_NO_USAGE: Final = Usage()
 _WORD: Final = re.compile(r"[a-z_]{1,32}\Z")
 _PHRASES: Final[Mapping[int, str]] = {
     400: "it refused the request; the prompt may exceed its context, or it cannot read the grammar",
@@ -97,8 +98,8 @@ def _compiled(name: str, schema: JsonObject) -> CompiledSchema:
 # --- replies -----------------------------------------------------------------------------------
 
 
-class NotProtocolError(Exception):
-    """The bytes are not the protocol. Carries no text of theirs."""
+class NotProtocolError(BackendError):
+    """The bytes are not the protocol. Carries no text; the decoder that catches it names the backend."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +111,7 @@ class Part:
 
     text: str = field(default="", repr=False)
     finish: str | None = None
-    usage: Usage = Usage()
+    usage: Usage = _NO_USAGE
     error: int = 0
     done: bool = False
 
@@ -278,7 +279,7 @@ def member_object(value: object) -> Mapping[str, object]:
 
 
 def member_text(value: object) -> str:
-    """Return `value` if it is a text, "" for null; raise `NotProtocolError` for a lone surrogate and the rest."""
+    """Return `value` if it is a text without lone surrogates, "" for null; else raise `NotProtocolError`."""
     if value is None:
         return ""
     if not isinstance(value, str) or any("\ud800" <= char <= "\udfff" for char in value):
@@ -287,7 +288,7 @@ def member_text(value: object) -> str:
 
 
 def member_word(value: object) -> str | None:
-    """Return `value` if it is a word fit for a record, None for null; raise `NotProtocolError` if not."""
+    """Return `value` if it is a word fit for a record, None for null; else raise `NotProtocolError`."""
     if value is None:
         return None
     if not isinstance(value, str) or not _WORD.match(value):

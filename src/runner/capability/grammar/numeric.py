@@ -104,7 +104,7 @@ class _Modulus:
     def advance(self, state: tuple[int, int], char: str) -> tuple[int, int] | None:
         remainder, read = state
         if char == ".":
-            return (remainder, 0) if self.places else None
+            return (remainder, 0)
         if read < 0:
             return ((remainder * 10 + int(char)) % self.step, -1)
         if read < self.places:

@@ -54,8 +54,9 @@ class HttpTransport:
     async def open(self, wire: WireRequest, *, credential: Credential | None) -> AsyncIterator[WireReply]:
         """Send `wire` and yield its reply, whatever its status. Leaving the context closes the connection.
 
-        Raises `TransportError` when nothing could be sent or received, and on a compressed reply, `Redirected`
-        on a redirect; iterating the reply raises it when the reply breaks off, takes too long or is too large.
+        Raises `Redirected` on a redirect, and `TransportError` when nothing could be sent or received, and on
+        a compressed reply; iterating the reply raises it when the reply breaks off, takes too long or is too
+        large.
         """
         deadline = anyio.current_time() + self._timeout_s
         async with httpx.AsyncHTTPTransport(verify=self._tls, trust_env=False, retries=0) as connection:
@@ -144,7 +145,7 @@ def _host(address: Address) -> str:
 
 
 def _refuse_unasked(response: httpx.Response) -> None:
-    """Raise `Redirected` for a redirect, which names an unjudged address; `TransportError` for unasked compression."""
+    """Raise `Redirected` for a redirect, which names an unjudged address; refuse unasked compression."""
     if response.is_redirect or 300 <= response.status_code < 400:  # noqa: PLR2004 - RFC 9110, section 15.4
         raise Redirected(response.status_code)
     if response.headers.get("content-encoding", "identity") != "identity":

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded runs inside a text: base64 (both alphabets, wrapped lines) and hexadecimal.
+"""Encoded runs inside a text: base64 (both alphabets, wrapped lines), hexadecimal, and gzip inside them.
 
 Owns finding the runs, decoding them, and saying whether the result is text at all. Leaves the
 judging of the decoded text to the engine, which asks for corroboration there.
 Carries I6: an encoding does not hide an identifier; its depth is bounded by the engine, and each
-decoding is shorter than its source, so the whole stays linear.
+decoding is at most a fixed number of times longer than its source, so the whole stays linear.
 """
 
 import base64
 import binascii
+import zlib
 from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.model import View
-from runner.perimeter.classify.views import Reading, fold
+from runner.perimeter.classify.views import Piece, Reading, fold
 
 BASE64: Final = r"[0-9A-Za-z+/_\-]{16,}(?:\r?\n[ \t]*[0-9A-Za-z+/_\-]{4,})*"
 HEXADECIMAL: Final = r"[0-9A-Fa-f]{2}(?:[ :]?[0-9A-Fa-f]{2}){9,}"
@@ -24,6 +25,13 @@ _BASE64: Final = patterns.compile_pattern(BASE64)
 _HEXADECIMAL: Final = patterns.compile_pattern(HEXADECIMAL)
 _TEXT_SHARE: Final = 0.85
 """The least share of printable characters in what counts as text; random bytes have about 0.4."""
+
+_PACKED: Final = {b"\x1f\x8b\x08\0": 10, b"x\x01": 2, b"x\x5e": 2, b"x\x9c": 2, b"x\xda": 2}
+"""How gzip (without a file name) and zlib data begin, and how long their headers are."""
+_UNPACKED: Final = 32
+"""How many times its own length packed data may unpack to and still be read."""
+UNPACKABLE: Final = b"\x02packed beyond reading\x03"
+"""Stands for what unpacks to more: the rule `packed-beyond-reading` finds it."""
 
 _PRINTABLE: Final = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
@@ -70,6 +78,8 @@ def _decode(run: bytes) -> bytes:
 
 
 def _as_text(reading: Reading, start: int, end: int, decoded: bytes) -> Iterator[Reading]:
+    """Yield `decoded`, what was written at bytes `start` to `end` of `reading`, if it is text."""
+    decoded = _inflate(decoded)
     decoded = decoded.replace(b"\0", b"")  # UTF-16 of Latin text is that text with zeros between
     if end <= start or not decoded:
         return
@@ -77,7 +87,23 @@ def _as_text(reading: Reading, start: int, end: int, decoded: bytes) -> Iterator
     printable = len(decoded) - len(decoded.translate(None, _PRINTABLE))
     if printable < _TEXT_SHARE * len(decoded):
         return
-    origin = reading.original_span(start, end)
-    data = fold(text).data
+    whole = Piece(at=0, start=start, end=end, literal=False)
     around = b" ".join((*reading.surroundings(start, end), reading.around))
-    yield Reading(view=View.DECODED, data=data, origin=[origin] * len(data), around=around)
+    yield Reading(view=View.DECODED, data=fold(text).data, pieces=(whole,), parent=reading, around=around)
+
+
+def _inflate(data: bytes) -> bytes:
+    """Return what gzip or zlib data unpack to, `UNPACKABLE` where that is too much, and else `data`.
+
+    The checksum at the end is not asked for: who reads the data elsewhere may not ask either.
+    """
+    header = next((size for start, size in _PACKED.items() if data.startswith(start)), 0)
+    if not header:
+        return data
+    limit = _UNPACKED * len(data) + 4096
+    unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+    try:
+        unpacked = unpacker.decompress(data[header:], limit)
+    except zlib.error:
+        return data
+    return UNPACKABLE if unpacker.unconsumed_tail else unpacked

@@ -93,6 +93,11 @@ class Span:
     data_class: DataClass
     view: View = View.TEXT
 
+    @property
+    def redactable(self) -> bool:
+        """Whether replacing the span removes what was found. A decoded run is denied as a whole."""
+        return self.view is not View.DECODED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classification:

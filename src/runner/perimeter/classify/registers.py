@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Final
+from typing import Final, TypeVar
 
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass
@@ -23,6 +23,7 @@ from runner.perimeter.classify.views import fold
 from runner.perimeter.classify.words import places_of, words_of
 
 Words = tuple[bytes, ...]
+_Key = TypeVar("_Key", Words, bytes)
 
 _LONGEST: Final = 8
 """Words of a name that are looked at; further ones make it no more particular."""
@@ -159,8 +160,7 @@ class Known:
         self._domains = tuple(name.strip().lower() for name in names if name.strip().startswith("@"))
         self._values = frozenset(_value(name) for name in names)
         self._starts: dict[bytes, set[Words]] = {}
-        for name in names:
-            words = tuple(words_of(fold(name).data))
+        for words in filter(None, (tuple(words_of(fold(name).data)) for name in names)):
             for size in range(1, len(words)):
                 self._starts.setdefault(words[0], set()).add(words[:size])
             self._starts.setdefault(words[0], set()).add((*words, b""))
@@ -191,7 +191,7 @@ class Known:
     def holds(self, text: str) -> bool:
         """Say whether `text`, something that was found, is an entry in another grouping, or of its domain."""
         value = _value(text)
-        return value in self._values or text.strip().lower().endswith(self._domains or ("\0",))
+        return value in self._values or text.strip().lower().endswith(self._domains)
 
 
 class Ranges:
@@ -237,7 +237,10 @@ def compile_registers(
     if mistakes:
         raise ConfigError(mistakes)
     return Registers(
-        clients=Clients(clients), own=Known(own), public=Known(public), digest=_digest(clients, own, public, key)
+        clients=Clients(clients),
+        own=Known(own),
+        public=Known(public),
+        digest=_digest(clients, own, public, key),
     )
 
 
@@ -317,7 +320,6 @@ def _value(text: str) -> bytes:
     return plain.removeprefix(b"0039").removeprefix(b"39") if plain.isdigit() else plain
 
 
-def _raise(table: dict[Words, DataClass] | dict[bytes, DataClass], key: object, found: DataClass) -> None:
+def _raise(table: dict[_Key, DataClass], key: _Key, found: DataClass) -> None:
     """Put `found` under `key` unless a higher class stands there."""
-    known = table.get(key)  # type: ignore[call-overload]  # the key is of the table's own kind
-    table[key] = found if known is None else max(known, found)  # type: ignore[index]  # as above
+    table[key] = max(table.get(key, found), found)

@@ -7,8 +7,10 @@ Carries I6: look-alike letters, invisible characters and encodings do not hide a
 the bound behind "linear time": each view is at most as long as its source, up to a constant.
 """
 
+import re
 import unicodedata
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -36,27 +38,98 @@ _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Piece:
+    """A part of a view: from byte `at` on, it stands for `start` to `end` of what the view was made from.
+
+    A literal piece is the same characters, one for one; any other stands for its whole range.
+    """
+
+    at: int
+    start: int
+    end: int
+    literal: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
     """One view: `data` has one ASCII byte per character of the view.
 
-    `origin` gives, for each byte, the half-open range of the original it stands for; None means
-    that byte i is code point i. `around` holds, for a decoded run, the words beside the run.
+    `pieces`, in order, say what each byte stands for in `parent`, the reading this one was made from
+    (None: the text itself); without pieces byte i is code point i of the text. `around` holds, for a
+    decoded run, the words beside the run. With `only_disguised`, a hit counts only where it takes in
+    something that is not literal.
     """
 
     view: View
     data: bytes
-    origin: Sequence[tuple[int, int]] | None = None
+    pieces: Sequence[Piece] = ()
+    parent: "Reading | None" = None
     around: bytes = b""
+    only_disguised: bool = False
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
-        """Return where bytes `start` to `end` (a range that is not empty) lie in the original."""
-        if self.origin is None:
+        """Return where bytes `start` to `end` (a range that is not empty) lie in the original text."""
+        if not self.pieces:
             return start, end
-        return self.origin[start][0], self.origin[end - 1][1]
+        first, last = self._piece(start), self._piece(end - 1)
+        begin = first.start + (start - first.at) * first.literal
+        finish = last.start + end - last.at if last.literal else last.end
+        return (begin, finish) if self.parent is None else self.parent.original_span(begin, finish)
+
+    def _piece(self, index: int) -> Piece:
+        return self.pieces[bisect_right(self.pieces, index, key=_at) - 1]
+
+    def counts(self, start: int, end: int) -> bool:
+        """Say whether a hit at bytes `start` to `end` is this reading's to report."""
+        if not self.only_disguised:
+            return True
+        first = bisect_right(self.pieces, start, key=_at) - 1
+        last = bisect_right(self.pieces, end - 1, key=_at)
+        return any(not piece.literal for piece in self.pieces[first:last])
 
     def surroundings(self, start: int, end: int) -> tuple[bytes, bytes]:
         """Return the bytes before and after bytes `start` to `end` in which corroboration is looked for."""
         return self.data[max(0, start - _BEFORE) : start], self.data[end : end + _AFTER]
+
+
+def _at(piece: Piece) -> int:
+    return piece.at
+
+
+class Draft:
+    """A view in the making: literal stretches of a source, and characters put in place of others."""
+
+    def __init__(self, source: str) -> None:
+        """Begin a view of `source`, the text or the data of a reading as Latin-1."""
+        self._source = source
+        self._kept: list[str] = []
+        self._pieces: list[Piece] = []
+        self._size = 0
+
+    def literal(self, start: int, end: int) -> None:
+        """Take `start` to `end` of the source as they are."""
+        self._add(self._source[start:end], start, end, literal=True)
+
+    def instead(self, text: str, start: int, end: int) -> None:
+        """Put `text` in place of `start` to `end` of the source."""
+        self._add(text, start, end, literal=False)
+
+    def _add(self, text: str, start: int, end: int, *, literal: bool) -> None:
+        if text:
+            self._pieces.append(Piece(at=self._size, start=start, end=end, literal=literal))
+            self._kept.append(text)
+            self._size += len(text)
+
+    def reading(self, view: View, parent: Reading | None, *, only_disguised: bool = False) -> Reading:
+        """Return the view, made from `parent` (None: from the text itself)."""
+        return Reading(
+            view=view,
+            data=fold("".join(self._kept)).data,
+            pieces=self._pieces,
+            parent=parent,
+            around=b"" if parent is None else parent.around,
+            only_disguised=only_disguised,
+        )
 
 
 def fold(text: str) -> Reading:
@@ -128,16 +201,17 @@ def join(text: str) -> Reading | None:
     if text.isascii() and not _has_invisible(text.encode("ascii")):
         return None
     expansions = {character: _expand(character) for character in set(text)}
-    changed = {character for character, expanded in expansions.items() if expanded != character}
+    changed = [character for character, expanded in expansions.items() if expanded != character]
     if not changed:
         return None
-    kept: list[str] = []
-    origin: list[tuple[int, int]] = []
-    for index, character in enumerate(text):
-        expanded = expansions[character]
-        kept.append(expanded)
-        origin.extend([(index, index + 1)] * len(expanded))
-    return Reading(view=View.JOINED, data=fold("".join(kept)).data, origin=origin)
+    draft, position = Draft(text), 0
+    for match in re.finditer(f"[{re.escape(''.join(changed))}]", text):
+        index = match.start()
+        draft.literal(position, index)
+        draft.instead(expansions[text[index]], index, index + 1)
+        position = index + 1
+    draft.literal(position, len(text))
+    return draft.reading(View.JOINED, None)
 
 
 def _has_invisible(data: bytes) -> bool:
@@ -145,9 +219,11 @@ def _has_invisible(data: bytes) -> bool:
 
 
 ESCAPE: Final = (
-    r"%[0-9A-Fa-f]{2}|\\u\{?[0-9A-Fa-f]{4,6}\}?|\\x[0-9A-Fa-f]{2}"
+    r"(?:%[0-9A-Fa-f]{2})+|(?:\\x[0-9A-Fa-f]{2})+|(?:=[0-9A-F]{2})+|[0-9A-Za-z]=\r?\n"
+    r"|\\u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}|\\u\{?[0-9A-Fa-f]{4,6}\}?"
     r"|&#[0-9]{1,7};?|&#[xX][0-9A-Fa-f]{1,6};?|&(?:amp|commat|period|nbsp|shy|colon|equals);"
 )
+"""Percent and quoted-printable bytes, soft line ends, escapes of programs, HTML character references."""
 _ESCAPE: Final = patterns.compile_pattern(ESCAPE)
 _ENTITIES: Final = {
     "amp": "&",
@@ -158,34 +234,57 @@ _ENTITIES: Final = {
     "colon": ":",
     "equals": "=",
 }
+_BYTE_ESCAPES: Final = {"%": 3, "=": 3, "\\x": 4}
+"""How many characters write one byte, by how the escape begins."""
+
+
+def _bytes_escaped(escape: str) -> Iterator[tuple[str, int]]:
+    """Yield each character that a run of escaped bytes stands for, with the length of its own escapes.
+
+    The bytes are UTF-8; a byte that is not is taken for Latin-1.
+    """
+    width = _BYTE_ESCAPES[escape[:2] if escape[0] == "\\" else escape[0]]
+    data = bytes(int(escape[at + width - 2 : at + width], 16) for at in range(0, len(escape), width))
+    for character in data.decode("utf-8", "surrogateescape"):
+        size = len(character.encode("utf-8", "surrogateescape"))
+        yield chr(ord(character) - 0xDC00) if "\udc80" <= character <= "\udcff" else character, size * width
 
 
 def _unescape_one(escape: str) -> str:
+    """Return the character that an escape of a whole character stands for, or nothing."""
     if escape.startswith("&#"):
         body = escape[2:].rstrip(";")
         code = int(body[1:], 16) if body[0] in "xX" else int(body)
     elif escape.startswith("&"):
         return _ENTITIES[escape[1:-1]]
+    elif escape.count("\\") > 1:
+        high, low = (int(half, 16) for half in escape[2:].split("\\u"))
+        code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
     else:
-        code = int(escape.lstrip("%\\ux{").rstrip("}") or "0", 16)
+        code = int(escape.lstrip("\\u{").rstrip("}") or "0", 16)
     return chr(code) if code <= 0x10FFFF else "?"  # noqa: PLR2004 - the last code point
+
+
+def _unescaped(escape: str) -> Iterator[tuple[str, int]]:
+    if escape[-1] == "\n":
+        yield escape[0], len(escape)
+    elif escape[0] in "%=" or escape.startswith("\\x"):
+        yield from _bytes_escaped(escape)
+    else:
+        yield _unescape_one(escape), len(escape)
 
 
 def unescape(reading: Reading) -> Reading:
     """Return `reading` with character escapes replaced by the characters they stand for."""
-    data = reading.data
-    kept: list[str] = []
-    origin: list[tuple[int, int]] = []
-    position = 0
-    for match in _ESCAPE.finditer(data):
+    source = reading.data.decode("latin-1")
+    draft, position = Draft(source), 0
+    for match in _ESCAPE.finditer(reading.data):
         start, end = match.span()
-        kept.append(data[position:start].decode("latin-1"))
-        origin.extend(reading.original_span(index, index + 1) for index in range(position, start))
-        character = _unescape_one(data[start:end].decode("latin-1"))
-        if character and not _is_invisible(character):
-            kept.append(character)
-            origin.append(reading.original_span(start, end))
+        draft.literal(position, start)
+        for character, size in _unescaped(source[start:end]):
+            if character and not _is_invisible(character):
+                draft.instead(character, start, start + size)
+            start += size
         position = end
-    kept.append(data[position:].decode("latin-1"))
-    origin.extend(reading.original_span(index, index + 1) for index in range(position, len(data)))
-    return Reading(view=View.UNESCAPED, data=fold("".join(kept)).data, origin=origin, around=reading.around)
+    draft.literal(position, len(source))
+    return draft.reading(View.UNESCAPED, reading)

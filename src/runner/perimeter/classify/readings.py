@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Every reading of a text, from the text itself to what is encoded inside what is encoded in it.
+
+Owns the order and the depth. Leaves each reading to `views` and `decode`, and what is looked for to
+`engine` and `echo`, which read the same.
+Carries the bound behind "linear time": a fixed depth, and readings no longer than their source up to a
+constant.
+"""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from runner.perimeter.classify.decode import BASE64, HEXADECIMAL, decodings
+from runner.perimeter.classify.pattern import Prefilter
+from runner.perimeter.classify.squeeze import SPACED, squeeze
+from runner.perimeter.classify.views import ESCAPE, Reading, fold, join, unescape
+
+DEPTH: Final = 3
+"""How many encodings inside each other are opened."""
+
+ENCODINGS: Final = (ESCAPE, BASE64, HEXADECIMAL, SPACED)
+"""Patterns that say which inner readings there can be, in the order `inner_readings` takes them."""
+
+_PREFILTER: Final = Prefilter(ENCODINGS)
+
+
+def first_readings(text: str) -> Iterator[Reading]:
+    """Yield the text folded, and without what cannot be seen if there is any."""
+    yield fold(text)
+    joined = join(text)
+    if joined is not None:
+        yield joined
+
+
+def inner_readings(reading: Reading, seen: Iterable[int]) -> Iterator[Reading]:
+    """Yield what is disguised inside `reading`; `seen` are the indices of `ENCODINGS` that may match."""
+    escapes, base64, hexadecimal, spaced = (index in seen for index in range(len(ENCODINGS)))
+    if escapes:
+        yield unescape(reading)
+    if base64 or hexadecimal:
+        yield from decodings(reading)
+    if spaced:
+        yield from squeeze(reading)
+
+
+def every_reading(text: str) -> Iterator[Reading]:
+    """Yield every reading of `text`, the outer before the inner."""
+    level = list(first_readings(text))
+    for _ in range(DEPTH + 1):
+        yield from level
+        level = [
+            inner for reading in level for inner in inner_readings(reading, _PREFILTER.hits(reading.data))
+        ]

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Questions to a model server about itself, and the record of any send on channel `inference`.
+
+Owns the order of a question: release, record, seal to disk, send, as for a request, but without a task, with
+no content and no credential. Leaves what to ask and what answers mean to a `ServerCheck`. Carries P1, I4, I9,
+and I10: no answer is the answer None, so silence never raises a grade.
+"""
+
+from collections.abc import Sequence
+from typing import Final, Literal, Protocol, assert_never
+
+import anyio
+import anyio.to_thread
+
+from runner.kernel.decisions import Allowed, Denied, Redacted, Release
+from runner.kernel.errors import Redirected, TransportError
+from runner.kernel.inference import Answer, WireRequest
+from runner.kernel.labels import Label
+from runner.kernel.ports import Locality, Transport
+from runner.perimeter.trace import records
+from runner.perimeter.trace.log import Trace
+
+ANSWER_TIMEOUT_S: Final = 2.0
+"""How long one question may take. Two of them stay within the freshness of a grade."""
+MAX_ANSWER_BYTES: Final = 4 << 20
+
+
+class Gate(Protocol):
+    """The part of the perimeter that a question passes."""
+
+    @property
+    def trace(self) -> Trace:
+        """The record."""
+
+    def release(self, wire: WireRequest, label: Label, backend: str) -> Release:
+        """Judge the bytes."""
+
+
+async def ask_server(
+    gate: Gate, backend: str, transport: Transport, questions: Sequence[WireRequest], locality: Locality
+) -> tuple[Answer | None, ...]:
+    """Put `questions` to the server of `backend`, whose grade on record is `locality`; return its answers.
+
+    An answer is None when the question was denied, or got no whole reply in time. A redirect is an answer
+    without a body. Raises `TraceError` when it could not be recorded, and then nothing was sent.
+    """
+    decisions = [gate.release(wire, Label(), backend) for wire in questions]
+    sends = [
+        egress_record(gate.trace, decision, wire, backend=backend, locality=locality, inputs=())
+        for decision, wire in zip(decisions, questions, strict=True)
+    ]
+    for sent in sends:
+        gate.trace.append(sent)
+    await anyio.to_thread.run_sync(gate.trace.barrier)
+    return tuple(
+        [
+            await _answer(gate.trace, decision, sent, transport)
+            for decision, sent in zip(decisions, sends, strict=True)
+        ]
+    )
+
+
+async def _answer(
+    trace: Trace, decision: Release, sent: records.Egress, transport: Transport
+) -> Answer | None:
+    match decision:
+        case Denied():
+            return None
+        case Allowed() | Redacted():
+            answer, status = await _exchange(decision.wire, transport)
+        case _:
+            assert_never(decision)
+    size = 0 if answer is None else len(answer.body)
+    trace.append(records.EgressResult(call_id=sent.call_id, send_id=sent.send_id, status=status, bytes=size))
+    return answer
+
+
+async def _exchange(wire: WireRequest, transport: Transport) -> tuple[Answer | None, records.Status]:
+    """Send `wire`; return the answer, if there is one, and how the send ended. Cancellation passes."""
+    try:
+        with anyio.fail_after(ANSWER_TIMEOUT_S):
+            async with transport.open(wire, credential=None) as reply:
+                body = b""
+                async for chunk in reply.chunks:
+                    body += chunk
+                    if len(body) > MAX_ANSWER_BYTES:
+                        return None, "error"
+                return Answer(status=reply.status, body=body), "ok"
+    except TimeoutError:
+        return None, "timeout"
+    except Redirected as redirect:
+        return Answer(status=redirect.status, body=b""), "error"
+    except TransportError:
+        return None, "error"
+
+
+def egress_record(
+    trace: Trace,
+    decision: Release,
+    wire: WireRequest,
+    *,
+    backend: str,
+    locality: Locality,
+    inputs: tuple[str, ...],
+) -> records.Egress:
+    """Return the record of sending `wire`, made from the blocks `inputs`, or of denying it."""
+    word: Literal["allowed", "redacted", "denied"]
+    match decision:
+        case Allowed():
+            word, reason, body, found = "allowed", None, decision.wire.body, decision.label.data_class
+        case Redacted():
+            word, reason, body, found = "redacted", None, decision.wire.body, decision.label.data_class
+        case Denied():
+            word, reason, body, found = "denied", decision.reason, wire.body, decision.data_class
+        case _:
+            assert_never(decision)
+    return records.Egress(
+        call_id=trace.mint_id(),
+        send_id=trace.mint_id(),
+        channel="inference",
+        backend=backend,
+        locality=locality,
+        data_class=found,
+        inputs=inputs,
+        decision=word,
+        reason=reason,
+        payload_commit=trace.commit(body),
+        bytes=len(body),
+    )
