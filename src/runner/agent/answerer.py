@@ -1,63 +1,84 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Answering from what was read, with a quote the model cannot make up.
+"""Answering from what was read.
 
-Owns the answer's form: the model picks one of the very lines that were read (the schema lists them), then
-says what it means. Leaves the check of the quote to `evidence` and its worth to `judge`.
+Owns the page a model reads and the question it is asked. An answer over files is given only with a line that
+bears it out (`evidence`); the model may say that the page does not hold the answer, and is believed.
 """
 
+import re
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import pairwise
+from typing import Final
 
 from runner.agent import prompts
-from runner.agent.evidence import find_quote
+from runner.agent.evidence import find_evidence
 from runner.agent.session import Session
 from runner.agent.steps import Evidence
-from runner.kernel.messages import Block
+from runner.kernel.language import fold
 from runner.kernel.ports import Excerpt
+
+_SPACES: Final = re.compile(r"\s{2,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An answer nobody has judged yet. `evidence` is None when there was nothing to quote from."""
+    """An answer; `evidence` is None when there were no lines to quote from."""
 
-    block: Block
     text: str = field(repr=False)
     evidence: Evidence | None
 
 
-async def draft_answer(session: Session) -> Draft:
-    """Return the model's answer from everything the run has read so far."""
+async def answer_from_lines(session: Session) -> Draft | None:
+    """Return what the newest tool output answers, with the line that says so; None when no line does."""
+    source, excerpts = session.newest()
+    lines = _fitting(excerpts)
+    if not lines:
+        return None
     session.think("answering")
-    excerpts = session.quotable()
-    if not excerpts:
-        return await _free_answer(session)
-    shown = session.task.derive(_page(excerpts), [block for block, lines in session.read if lines])
-    reply = await session.ask(
-        prompts.ANSWER,
-        shown,
-        session.task.goal,
-        schema=prompts.answer_schema([excerpt.text.strip() for excerpt in excerpts]),
-        max_tokens=256,
-    )
-    return Draft(
-        block=reply.block,
-        text=reply.value["answer"],
-        evidence=find_quote(reply.value["quote"], excerpts),
-    )
+    page = session.task.derive(_page(lines), [source])
+    question = session.task.derive(f"Question: {session.task.goal.text}", [session.task.goal])
+    reply = await session.ask(prompts.READ, page, question, schema=prompts.READ_SCHEMA, max_tokens=96)
+    answer = str(reply.value["answer"]).strip()
+    if fold(answer).strip(" .\"'").startswith(prompts.NOT_FOUND):
+        return None
+    evidence = find_evidence(answer, session.query, lines)
+    return None if evidence is None else Draft(text=answer, evidence=evidence)
 
 
-async def _free_answer(session: Session) -> Draft:
+async def answer_freely(session: Session) -> Draft:
+    """Return the model's answer from all tool outputs of a run that is not a question over files."""
+    session.think("answering")
     outputs = [block for block, _ in session.read]
     reply = await session.ask(
         prompts.FREE_ANSWER, session.task.goal, *outputs, schema=prompts.FREE_SCHEMA, max_tokens=256
     )
-    return Draft(block=reply.block, text=reply.value["answer"], evidence=None)
+    return Draft(text=str(reply.value["answer"]), evidence=None)
 
 
-def _page(excerpts: list[Excerpt]) -> str:
-    """Return the lines as the model reads them, under the name of their file."""
-    parts: list[str] = []
-    for file, lines in groupby(excerpts, key=lambda excerpt: excerpt.file):
-        parts.append(f"# {file}")
-        parts.extend(excerpt.text.strip() for excerpt in lines)
+def _fitting(excerpts: tuple[Excerpt, ...]) -> list[Excerpt]:
+    """Return the lines that say something, in order, as many as a page holds."""
+    kept: list[Excerpt] = []
+    room = prompts.PAGE_LENGTH
+    for excerpt in excerpts:
+        if len(excerpt.text.strip()) >= prompts.MEANINGFUL:
+            room -= len(excerpt.text) + 1
+            if room < 0:
+                break
+            kept.append(excerpt)
+    return kept
+
+
+def _page(lines: list[Excerpt]) -> str:
+    """Return the lines as the model reads them: under the name of their file, gaps shown."""
+    parts = [f"# {lines[0].file}", _tidy(lines[0])]
+    for before, line in pairwise(lines):
+        if line.file != before.file:
+            parts.append(f"# {line.file}")
+        elif line.line > before.line + prompts.GAP:
+            parts.append("...")
+        parts.append(_tidy(line))
     return "\n".join(parts)
+
+
+def _tidy(excerpt: Excerpt) -> str:
+    return _SPACES.sub("  ", excerpt.text.strip())

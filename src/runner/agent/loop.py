@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import anyio
 
-from runner.agent.answerer import Draft, draft_answer
-from runner.agent.judge import supports
-from runner.agent.planner import is_question_over_files, next_call, search
+from runner.agent.answerer import Draft, answer_freely, answer_from_lines
+from runner.agent.planner import is_question_over_files, next_call, read_best_file, search
 from runner.agent.session import Session
 from runner.agent.steps import Budget, Event, RunResult, Stop, StopReason
 from runner.kernel.errors import ClassifierFault, LoopError
@@ -83,16 +82,16 @@ class AgentLoop:
 
 
 async def _work(session: Session) -> Draft | None:
-    """Return an answer that stood its check, or None when the files do not hold one. Raises `Stop`."""
+    """Return an answer, or None when the files do not hold one. Raises `Stop`."""
     if not is_question_over_files(session):
         while await next_call(session):
             pass
-        return await draft_answer(session)
+        return await answer_freely(session)
     await search(session)
-    if not session.quotable():
-        return None
-    draft = await draft_answer(session)
-    return draft if await supports(session, draft) else None
+    draft = await answer_from_lines(session)
+    if draft is None and await read_best_file(session):
+        draft = await answer_from_lines(session)
+    return draft
 
 
 _OUTCOMES: dict[StopReason, Outcome] = {

@@ -13,7 +13,8 @@ from runner.agent.session import Session
 from runner.kernel.messages import Block, Json, JsonObject
 
 SEARCH: Final = "search_text"
-FILE_TOOLS: Final = frozenset({"list_dir", "read_file", SEARCH})
+READ: Final = "read_file"
+FILE_TOOLS: Final = frozenset({"list_dir", READ, SEARCH})
 FINISH: Final = "answer"
 """What the model chooses when it needs no further call."""
 
@@ -24,14 +25,22 @@ def is_question_over_files(session: Session) -> bool:
 
 
 async def search(session: Session) -> None:
-    """Open with a search: the model adds words in both languages, the question's own words count as well."""
-    session.think("choosing search words")
+    """Open with a search for the question in both languages, so that it finds what the other one says."""
+    session.think("wording the search")
     reply = await session.ask(
-        prompts.SEARCH_WORDS, session.task.goal, schema=prompts.WORDS_SCHEMA, max_tokens=96
+        prompts.TRANSLATE, session.task.goal, schema=prompts.TRANSLATE_SCHEMA, max_tokens=128
     )
-    words = [word for group in reply.value.values() for word in group]
-    query = " ".join([session.task.goal.text, *dict.fromkeys(words)])
-    await session.call(SEARCH, {"query": query[: prompts.QUERY_LENGTH]}, origin=reply.block)
+    session.query = "\n".join([session.task.goal.text, *reply.value.values()])
+    await session.call(SEARCH, {"query": session.query[: prompts.QUERY_LENGTH]}, origin=reply.block)
+
+
+async def read_best_file(session: Session) -> bool:
+    """Read the file that the search put first, whole. Return False when that cannot be done."""
+    found, excerpts = session.newest()
+    if READ not in session.tools or not excerpts:
+        return False
+    reply = await session.call(READ, {"path": excerpts[0].file}, origin=found)
+    return reply.status == "ok"
 
 
 async def next_call(session: Session) -> bool:

@@ -5,7 +5,7 @@ Owns texts and limits, so that they can be read, versioned and measured in one p
 practice, document or question in particular.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Final
 
 from runner.kernel.messages import JsonObject, ToolSpec
@@ -14,37 +14,38 @@ QUERY_LENGTH: Final = 400
 """Characters of a search query."""
 CONTEXT_LENGTH: Final = 6000
 """Characters of tool output shown when choosing the next step."""
+PAGE_LENGTH: Final = 2200
+"""Characters of file lines that an answer is read from: a small model reads a page well, a book badly."""
+MEANINGFUL: Final = 4
+"""Characters a line needs to be worth showing: a rule or a bullet says nothing."""
+GAP: Final = 2
+"""Line numbers between two lines that still belong together: one blank line in between."""
 
-SEARCH_WORDS: Final = (
-    "Give search words to find the answer in files written in Italian or English. "
-    "Use short words and synonyms."
-)
-_WORD_LIST: Final[JsonObject] = {
-    "type": "array",
-    "items": {"type": "string", "minLength": 2, "maxLength": 24},
-    "minItems": 1,
-    "maxItems": 5,
-}
-WORDS_SCHEMA: Final[JsonObject] = {
+TRANSLATE: Final = "Translate the question into Italian and into English."
+TRANSLATE_SCHEMA: Final[JsonObject] = {
     "type": "object",
-    "properties": {"italian": _WORD_LIST, "english": _WORD_LIST},
-    "required": ["italian", "english"],
+    "properties": {
+        "it": {"type": "string", "maxLength": 120},
+        "en": {"type": "string", "maxLength": 120},
+    },
+    "required": ["it", "en"],
+    "additionalProperties": False,
+}
+
+NOT_FOUND: Final = "not found"
+READ: Final = (
+    "Answer the question from the files, briefly, in words of the files. "
+    f"If the files do not say it, answer: {NOT_FOUND}"
+)
+READ_SCHEMA: Final[JsonObject] = {
+    "type": "object",
+    "properties": {"answer": {"type": "string", "maxLength": 80}},
+    "required": ["answer"],
     "additionalProperties": False,
 }
 
 CHOOSE: Final = "Choose the next tool, or answer if you know enough."
-ANSWER: Final = (
-    "Answer the question from the files. First copy the one line that states the answer, "
-    "then answer briefly in the language of the question."
-)
 FREE_ANSWER: Final = "Answer the question briefly, in its language, from what the tools returned."
-JUDGE: Final = "Does the line of the file answer the question?"
-JUDGE_SCHEMA: Final[JsonObject] = {
-    "type": "object",
-    "properties": {"answers": {"type": "boolean"}},
-    "required": ["answers"],
-    "additionalProperties": False,
-}
 ANSWER_LENGTH: Final = 300
 """Characters of an answer."""
 
@@ -58,19 +59,6 @@ def choose(tools: Iterable[ToolSpec]) -> str:
 def fill(tool: ToolSpec) -> str:
     """Return the message that asks for the arguments of `tool`."""
     return f"Give the arguments of {tool.name} as JSON."
-
-
-def answer_schema(lines: Sequence[str]) -> JsonObject:
-    """Return the schema of an answer that quotes one of `lines`, or none of them ("")."""
-    return {
-        "type": "object",
-        "properties": {
-            "quote": {"enum": [*dict.fromkeys(lines)]},
-            "answer": {"type": "string", "maxLength": ANSWER_LENGTH},
-        },
-        "required": ["quote", "answer"],
-        "additionalProperties": False,
-    }
 
 
 FREE_SCHEMA: Final[JsonObject] = {

@@ -7,7 +7,7 @@ of them share. Holds only sealed objects, so every inference and every call pass
 
 import json
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from typing import Any
 
 from runner.agent.progress import ProgressGuard
 from runner.agent.steps import Budget, Event, FailedStep, Step, Stop, StopReason, ToolStep
@@ -18,9 +18,6 @@ from runner.kernel.ports import Excerpt
 from runner.perimeter.client import Reply, SealedClient
 from runner.perimeter.task import Task
 from runner.perimeter.toolbox import SealedTools, ToolReply
-
-MEANINGFUL: Final = 4
-"""Characters a line needs to be worth quoting: a rule or a bullet says nothing."""
 
 
 class Session:
@@ -39,6 +36,8 @@ class Session:
         self.task = task
         self.steps: list[Step] = []
         self.tokens = 0
+        self.query = task.goal.text
+        """The question in every wording it was searched in."""
         self.read: list[tuple[Block, tuple[Excerpt, ...]]] = []
         """What tools returned: each block, and the lines of it that may be quoted."""
         self._client = client
@@ -101,14 +100,9 @@ class Session:
         self._tell("result", reply.status)
         return reply
 
-    def quotable(self) -> list[Excerpt]:
-        """Return the lines read so far that say something, the newest output first, each place once."""
-        lines: dict[tuple[str, int], Excerpt] = {}
-        for _, excerpts in reversed(self.read):
-            for excerpt in excerpts:
-                if len(excerpt.text.strip()) >= MEANINGFUL:
-                    lines.setdefault((excerpt.file, excerpt.line), excerpt)
-        return list(lines.values())
+    def newest(self) -> tuple[Block, tuple[Excerpt, ...]]:
+        """Return what the last tool call returned. Raises `IndexError` before the first."""
+        return self.read[-1]
 
     def think(self, about: str) -> None:
         """Say what the model is about to do."""

@@ -1,33 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A quote counts only if it stands in what was read."""
+"""An answer counts only if its words stand in a line that was read, and the quote is that line."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.agent.evidence import find_quote
+from runner.agent.evidence import find_evidence
 from runner.agent.progress import ProgressGuard
 from runner.kernel.ports import Excerpt
 
 texts = st.text(max_size=40)
 
-
-def excerpts(lines: list[str]) -> list[Excerpt]:
-    return [Excerpt(file="f", line=number, text=line) for number, line in enumerate(lines, 1)]
-
-
-@given(lines=st.lists(texts, max_size=6), quote=texts)
-def test_found_exactly_when_some_line_holds_it(lines: list[str], quote: str) -> None:
-    found = find_quote(quote, excerpts(lines))
-    holders = [number for number, line in enumerate(lines, 1) if quote.strip() and quote in line]
-    assert (found.line if found else None) == (holders[0] if holders else None)
+PAGE = (
+    "The hearing of 12 March 2026 is adjourned.",
+    "The parties will appear on 9 April 2026 at 10:30, room 7.",
+    "The judge is Ornella Pastine.",
+    "The fee is euro 1.500,00, half of it due by 9 April 2026.",
+)
 
 
-def test_a_blank_quote_stands_nowhere() -> None:
-    assert find_quote("  ", excerpts(["  "])) is None
+def excerpts(lines: list[str], file: str = "f") -> list[Excerpt]:
+    return [Excerpt(file=file, line=number, text=line) for number, line in enumerate(lines, 1)]
 
 
-def test_one_letter_off_is_not_a_quote() -> None:
-    assert find_quote("The fee is nine crowns", excerpts(["The fee is nine Crowns"])) is None
+@pytest.mark.parametrize(
+    ("answer", "question", "line"),
+    [
+        ("9 April 2026", "When will the parties appear?", 2),
+        ("2026-04-09", "When will the parties appear?", 2),
+        ("9 aprile 2026", "When is half of the fee due?", 4),
+        ("Pastine", "Who is the judge?", 3),
+        ("1,500", "How much is the fee?", 4),
+        ("€ 1500.00", "How much is the fee?", 4),
+        ("seven", "Which room?", 2),
+        ("30 June 2026", "When will the parties appear?", None),
+        ("euro 2.500,00", "How much is the fee?", None),
+        ("Mario Rossi", "Who is the judge?", None),
+        ("the of and", "Who is the judge?", None),
+        ("", "Who is the judge?", None),
+    ],
+)
+def test_the_line_that_bears_an_answer_out_is_found(answer: str, question: str, line: int | None) -> None:
+    found = find_evidence(answer, question, excerpts(list(PAGE)))
+    assert (found.line if found else None) == line
+    assert found is None or found.quote == PAGE[found.line - 1]
+
+
+@given(answer=texts, question=texts, lines=st.lists(texts, max_size=6))
+def test_total_and_a_quote_is_always_a_line_that_was_read(
+    answer: str, question: str, lines: list[str]
+) -> None:
+    found = find_evidence(answer, question, excerpts(lines))
+    if found is not None:
+        assert found.quote == lines[found.line - 1].strip()
+
+
+def test_a_neighbouring_file_does_not_lend_its_words() -> None:
+    lines = [
+        *excerpts(["The rent of the shop", "is euro 900."], "a"),
+        *excerpts(["The rent of the flat", "is euro 900."], "b"),
+    ]
+    found = find_evidence("euro 900", "What is the rent of the flat?", lines)
+    assert found is not None
+    assert (found.file, found.line) == ("b", 2)
 
 
 def test_the_guard_knows_a_call_by_its_arguments_not_their_order() -> None:

@@ -2,22 +2,24 @@
 """Ranking: which lines of a few thousand texts answer a query best.
 
 Owns scores, as pure functions of a query and texts: the same input ranks the same way everywhere, nothing
-is kept between calls. Leaves reading to `beneath`, tokens to `words`, and display to `filesystem`.
+is kept between calls. Leaves reading to `beneath`, tokens to `kernel.language`, and display to `search`.
 
-How: every token of the texts is compared with the query's words once (same spelling, same stem, or close
-when no text has the word). Files are scored by BM25 over their text and path; in the best files every
-line that holds a query word is scored by BM25 together with its neighbours, and its file's score is added.
+How: a name in the query, if any text holds it, rules out the texts that hold none. Every token of the
+texts is compared with the query's words once (same spelling, same stem, or close when no text has the
+word). Files are scored by BM25 over their text and path; in the best files every line that holds a query
+word is scored by BM25 together with its neighbours, and its file's score is added.
 Source: Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond" (2009), section 3.
 """
 
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import chain, islice
 from typing import Final, TypeAlias
 
-from runner.capability.tools.words import TOKEN, forms, query_words, stem, tokens
+from runner.kernel.language import STOP_WORDS, TOKEN, forms, query_words, stem, tokens
 
 Relevance: TypeAlias = Mapping[str, tuple[tuple[int, float], ...]]
 """Token as written -> the query words it stands for, by position, each with a weight in (0, 1]."""
@@ -41,7 +43,7 @@ class Tuning:
     """Characters both stems need to be compared for closeness."""
     name_boost: float = 3.0
     """A word in a file's path."""
-    context_lines: int = 1
+    context_lines: int = 2
     """Neighbouring lines, on each side, that belong to a line's passage."""
     context_weight: float = 0.5
     """A word in a neighbouring line."""
@@ -60,6 +62,9 @@ class Tuning:
 
 
 DEFAULT: Final = Tuning()
+
+_NAME: Final = re.compile(r"(?<=[^\s.:?!])\s+(?:\w{1,5}['\u2019])?([^\W\d_]\w{2,})")
+"""A word that starts no sentence, without an elided article before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,16 +100,36 @@ class Ranking:
 def rank(query: str, documents: Sequence[Document], tuning: Tuning = DEFAULT) -> Ranking:
     """Return the passages of `documents` that hold words of `query`, best first; total on any text.
 
-    A document that matches by its path alone gives its first lines. Ties go by document, then line.
+    When the query has names that some documents hold, only those that hold one of them count: a line about
+    somebody else misleads. A document that matches by its path alone gives its first lines. Ties go by
+    document, then line.
     """
     words = query_words(query, tuning.query_words)
     vocabulary = set(chain.from_iterable(document.tokens() for document in documents))
     relevance = relate(words, vocabulary, tuning)
     scores = _score_files(documents, relevance, len(words), tuning)
-    best = sorted((n for n, score in enumerate(scores) if score > 0), key=lambda n: (-scores[n], n))
+    named = _holders(names(query), documents)
+    best = sorted((n for n in named if scores[n] > 0), key=lambda n: (-scores[n], n))
     candidates = {n: scores[n] for n in best[: tuning.candidate_files]}
     passages = _score_lines(documents, candidates, relevance, len(words), tuning)
     return Ranking(passages=tuple(passages), relevance=relevance)
+
+
+def names(query: str) -> frozenset[str]:
+    """Return the words of `query`, folded, that look like names: a capital letter inside a sentence.
+
+    Months are none. No claim of completeness: a query without a name is simply not narrowed.
+    """
+    found = (match[1] for match in _NAME.finditer(query) if match[1][0].isupper())
+    return frozenset(forms(word)[0] for word in found if len(forms(word)) == 1) - STOP_WORDS
+
+
+def _holders(wanted: frozenset[str], documents: Sequence[Document]) -> Sequence[int]:
+    """Return the documents that hold a wanted word; all of them when none does."""
+    if not wanted:
+        return range(len(documents))
+    held = [n for n, d in enumerate(documents) if any(forms(t)[0] in wanted for t in set(d.tokens()))]
+    return held or range(len(documents))
 
 
 def relate(words: Sequence[str], vocabulary: Iterable[str], tuning: Tuning = DEFAULT) -> Relevance:

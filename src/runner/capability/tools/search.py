@@ -44,11 +44,11 @@ class SearchText:
     bounds what is read. `tuning` holds the constants of the order.
     """
 
-    max_passages: int = 5
+    max_passages: int = 8
     max_files: int = 3
-    total_chars: int = 1600
+    total_chars: int = 1200
     line_chars: int = 300
-    least_share: float = 0.25
+    least_share: float = 0.0
     search_chars: int = SEARCH_CHARS
     tuning: Tuning = DEFAULT
     limits: Limits = field(default_factory=Limits)

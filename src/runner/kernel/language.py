@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Words: cut Italian and English text into comparable tokens.
+"""Language: cut Italian and English text into comparable tokens.
 
 Owns tokens, folding of case and accents, numbers and dates in one spelling, light stemming, and the
-words too common to search for. Pure, linear in the text, keeps nothing of it. Leaves scoring to
-`ranking`. The suffix lists are our own, light on purpose: a stem only has to bring the forms of one word
-together, and an exact match always counts for more.
+words too common to search for. Pure, linear in the text, keeps nothing of it. Leaves scoring to those who
+rank and compare. The suffix lists are our own, light on purpose: a stem only has to bring the forms of one
+word together, and an exact match always counts for more.
 """
 
 import re
@@ -80,6 +80,29 @@ STOP_WORDS: Final = frozenset(
 """Words left out of a query, folded: articles, prepositions, pronouns, auxiliaries, question words."""
 
 
+_SMALL_NUMBERS: Final = {
+    word: str(number)
+    for number, words in enumerate(
+        (
+            ("one",),
+            ("two", "due"),
+            ("three", "tre"),
+            ("four", "quattro"),
+            ("five", "cinque"),
+            ("six", "sei"),
+            ("seven", "sette"),
+            ("eight", "otto"),
+            ("nine", "nove"),
+            ("ten", "dieci"),
+            ("eleven", "undici"),
+            ("twelve", "dodici"),
+        ),
+        start=1,
+    )
+    for word in words
+}
+
+
 def tokens(text: str) -> list[str]:
     """Return the tokens of `text` as written, in order."""
     return TOKEN.findall(text)
@@ -124,6 +147,24 @@ def query_words(query: str, limit: int) -> tuple[str, ...]:
     words = tuple(dict.fromkeys(forms(token)[0] for token in tokens(query)))
     telling = tuple(word for word in words if word not in STOP_WORDS)
     return (telling or words)[:limit]
+
+
+def content_words(text: str, *, parts: bool = False) -> frozenset[str]:
+    """Return what `text` says in comparable words: stems, and numbers, dates and amounts in one spelling.
+
+    Stop words are left out. With `parts`, the parts of a date or a number are among them, so that "9 April"
+    is held by a text that says "2026-04-09".
+    """
+    found: set[str] = set()
+    for token in tokens(text):
+        first, *rest = forms(token)
+        if first in _SMALL_NUMBERS:
+            found.add(_SMALL_NUMBERS[first])
+        elif first not in STOP_WORDS:
+            found.add(stem(first))
+        if parts:
+            found.update(stem(part) for part in rest)
+    return frozenset(found)
 
 
 def _without(word: str, endings: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.capability.tools.words import MIN_STEM, fold, forms, query_words, stem, tokens
+from runner.kernel.language import MIN_STEM, fold, forms, query_words, stem, tokens
 
 
 @pytest.mark.parametrize(
