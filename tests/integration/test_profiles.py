@@ -31,6 +31,12 @@ def practice(tmp_path: Path) -> Path:
     return folder
 
 
+def answering(body: Any) -> str:
+    """Do what is asked, and answer a question over files with the figure that stands in the file."""
+    asked = body["response_format"]["json_schema"]["schema"]["properties"]
+    return json.dumps({"answer": "forty thousand florins"}) if set(asked) == {"answer"} else oblige(body)
+
+
 def attached(url: str, practice: Path, data_class: str | None, **more: Any) -> dict[str, Any]:
     path = {"path": str(practice)} | ({} if data_class is None else {"class": data_class})
     return {
@@ -70,7 +76,7 @@ def test_p1_a_privileged_file_never_arrives_and_the_denial_is_on_record(
     data_class: str | None, practice: Path
 ) -> None:
     """A file nobody classified counts as C2."""
-    with ScriptedServer(replies=[oblige] * 9) as server:
+    with ScriptedServer(replies=[answering] * 9) as server:
         with open_profile("attached", **attached(server.url, practice, data_class)) as runtime:
             result = runtime.loop().run("What is the settlement figure?")
         received = b"".join(server.received)
@@ -86,7 +92,7 @@ def test_p1_a_privileged_file_never_arrives_and_the_denial_is_on_record(
 
 @pytest.mark.parametrize("data_class", ["C0", "C1"])
 def test_p1_the_same_run_over_an_internal_file_does_arrive(data_class: str, practice: Path) -> None:
-    with ScriptedServer(replies=[oblige] * 9) as server:
+    with ScriptedServer(replies=[answering] * 9) as server:
         with open_profile("attached", **attached(server.url, practice, data_class)) as runtime:
             result = runtime.loop().run("What is the settlement figure?")
         received = b"".join(server.received)
@@ -97,7 +103,7 @@ def test_p1_the_same_run_over_an_internal_file_does_arrive(data_class: str, prac
 
 
 def test_p1_every_request_the_server_saw_has_one_allowed_egress_record(practice: Path) -> None:
-    with ScriptedServer(replies=[oblige] * 9) as server:
+    with ScriptedServer(replies=[answering] * 9) as server:
         with open_profile("attached", **attached(server.url, practice, "C1")) as runtime:
             runtime.loop().run("What is the settlement figure?")
         sizes = [len(body) for body in server.bodies]
@@ -109,7 +115,7 @@ def test_i5_the_credential_travels_only_in_its_header(
 ) -> None:
     token = "tok-5f3c9a1e7b2d4c6f"
     monkeypatch.setenv("MODEL_TOKEN", token)
-    with ScriptedServer(replies=[oblige] * 9) as server:
+    with ScriptedServer(replies=[answering] * 9) as server:
         profile = attached(server.url, practice, "C1", credential="env:MODEL_TOKEN")
         with open_profile("attached", **profile) as runtime:
             runtime.loop().run("What is the settlement figure?")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Answering from what was read.
 
-Owns the page a model reads and the question it is asked. An answer over files is given only with a line that
-bears it out (`evidence`); the model may say that the page does not hold the answer, and is believed.
+Owns the page a model reads and the question it is asked. Where lines of files were read, an answer is given
+only with a line that bears it out (`evidence`); a model that says they do not hold the answer is believed.
 """
 
 import re
@@ -45,14 +45,20 @@ async def answer_from_lines(session: Session) -> Draft | None:
     return None if evidence is None else Draft(text=answer, evidence=evidence)
 
 
-async def answer_freely(session: Session) -> Draft:
-    """Return the model's answer from all tool outputs of a run that is not a question over files."""
+async def answer_freely(session: Session) -> Draft | None:
+    """Return the model's answer from all tool outputs of a run that is not a question over files.
+
+    If the run read lines of files, one of them must bear the answer out, or None is returned.
+    """
     session.think("answering")
     outputs = [block for block, _ in session.read]
     reply = await session.ask(
         prompts.FREE_ANSWER, session.task.goal, *outputs, schema=prompts.FREE_SCHEMA, max_tokens=256
     )
-    return Draft(text=str(reply.value["answer"]), evidence=None)
+    answer = str(reply.value["answer"])
+    lines = [excerpt for _, excerpts in session.read for excerpt in excerpts]
+    evidence = find_evidence(answer, session.query, lines)
+    return None if lines and evidence is None else Draft(text=answer, evidence=evidence)
 
 
 def _fitting(excerpts: tuple[Excerpt, ...]) -> list[Excerpt]:

@@ -194,6 +194,20 @@ def test_a_tool_of_the_host_is_chosen_filled_and_answered_from(make_world: Any, 
     assert result.evidence == ()
 
 
+@pytest.mark.parametrize(
+    ("answer", "stop"), [("Monday", StopReason.ANSWERED), ("Friday", StopReason.NOT_FOUND)]
+)
+def test_a_mixed_run_that_read_lines_needs_one_that_bears_its_answer_out(
+    answer: str, stop: StopReason, make_world: Any, grant: Any
+) -> None:
+    script = [{"tool": "search_text"}, {"query": "meeting"}, {"tool": "answer"}, {"answer": answer}]
+    tool, other = searcher(), noter()
+    grants = {"search_text": grant(tool), "note": grant(other, roots=())}
+    result = loop_over(make_world(replies=script, grants=grants), tool, other).run("When is the meeting?")
+    assert result.stop is stop
+    assert [evidence.line for evidence in result.evidence] == ([3] if stop is StopReason.ANSWERED else [])
+
+
 def test_the_budget_of_steps_bounds_the_run(make_world: Any, grant: Any) -> None:
     tool = noter()
     world = make_world(replies=[noting(99)] * 99, grants={"note": grant(tool, roots=())})
