@@ -37,6 +37,16 @@ SAME_WORDS = {
     "quattro anni": "four years",
     "21 days": "21 giorni",
     "amoxicillin": "amoxicillina",
+    "19 days": "nineteen days",
+    "19 giorni": "nineteen days",
+    "diciannove giorni": "nineteen days",
+    "levothyroxine": "levotiroxina",
+    "10ª settimana": "decima settimana",
+    "dieci settimane": "decima settimana",
+    "10 settimane": "decima settimana",
+    "ventiquattro ore": "24 ore",
+    "landlord": "locatore",
+    "lessor": "locatore",
 }
 
 
@@ -54,17 +64,23 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Practice:
-    """A folder of documents and the questions asked on it."""
+    """A folder of documents and the questions asked on it, some of them without an answer there."""
 
     folder: str
     question_file: str
+    unanswered: int
 
 
-SHIPPED = Practice(folder="examples/practice", question_file="examples/practice-questions.json")
+SHIPPED = Practice(folder="examples/practice", question_file="examples/practice-questions.json", unanswered=2)
 DEVELOPMENT = Practice(
-    folder="tests/data/dev-practice", question_file="tests/data/dev-practice-questions.json"
+    folder="tests/data/dev-practice", question_file="tests/data/dev-practice-questions.json", unanswered=2
 )
-PRACTICES = pytest.mark.parametrize("practice", [SHIPPED, DEVELOPMENT], ids=["shipped", "development"])
+DEVELOPMENT_2 = Practice(
+    folder="tests/data/dev-practice", question_file="tests/data/dev-practice-questions-2.json", unanswered=3
+)
+PRACTICES = pytest.mark.parametrize(
+    "practice", [SHIPPED, DEVELOPMENT, DEVELOPMENT_2], ids=["shipped", "development", "development-2"]
+)
 
 
 @cache
@@ -175,10 +191,10 @@ def test_the_mix_of_languages_is_the_one_described(practice: Practice) -> None:
 
 
 @PRACTICES
-def test_two_questions_have_no_answer_and_every_document_is_asked_about(practice: Practice) -> None:
+def test_a_few_questions_have_no_answer_and_every_document_is_asked_about(practice: Practice) -> None:
     questions = read_questions(practice)
     assert len({question.id for question in questions}) == len(questions) == 20
-    assert sum(question.file is None for question in questions) == 2
+    assert sum(question.file is None for question in questions) == practice.unanswered
     assert {name for _, name in answerable(practice)} == set(read_documents(practice))
 
 
@@ -236,8 +252,8 @@ def test_development_and_shipped_practices_share_nothing() -> None:
     """What is tuned on one set must say nothing about the other."""
     shipped, development = read_documents(SHIPPED), read_documents(DEVELOPMENT)
     assert not set(shipped) & set(development)
-    texts = [{q.text for q in read_questions(practice)} for practice in (SHIPPED, DEVELOPMENT)]
-    assert not texts[0] & texts[1]
+    questions = [q for practice in (SHIPPED, DEVELOPMENT, DEVELOPMENT_2) for q in read_questions(practice)]
+    assert len({q.text for q in questions}) == len({q.id for q in questions}) == len(questions)
     identifiers = [
         set(CODICE_FISCALE.findall(text) + PARTITA_IVA.findall(text) + IBAN.findall(text))
         for text in ("\n".join(shipped.values()), "\n".join(development.values()))
