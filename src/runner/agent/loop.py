@@ -10,7 +10,8 @@ from collections.abc import Callable
 import anyio
 
 from runner.agent.answerer import Draft, answer_freely, answer_from_lines
-from runner.agent.planner import is_question_over_files, next_call, read_best_file, search
+from runner.agent.judge import confirms
+from runner.agent.planner import is_question_over_files, next_call, search
 from runner.agent.session import Session
 from runner.agent.steps import Budget, Event, RunResult, Stop, StopReason
 from runner.kernel.errors import ClassifierFault, LoopError
@@ -89,9 +90,7 @@ async def _work(session: Session) -> Draft | None:
         return await answer_freely(session)
     await search(session)
     draft = await answer_from_lines(session)
-    if draft is None and await read_best_file(session):
-        draft = await answer_from_lines(session)
-    return draft
+    return draft if draft is not None and await confirms(session, draft) else None
 
 
 _OUTCOMES: dict[StopReason, Outcome] = {

@@ -34,12 +34,12 @@ async def search(session: Session) -> None:
     await session.call(SEARCH, {"query": session.query[: prompts.QUERY_LENGTH]}, origin=reply.block)
 
 
-async def read_best_file(session: Session) -> bool:
-    """Read the file that the search put first, whole. Return False when that cannot be done."""
-    found, excerpts = session.newest()
-    if READ not in session.tools or not excerpts:
+async def read_file(session: Session, file: str) -> bool:
+    """Read a file that a tool named, from its first line. Return False when that cannot be done."""
+    if READ not in session.tools:
         return False
-    reply = await session.call(READ, {"path": excerpts[0].file}, origin=found)
+    source, _ = session.newest()
+    reply = await session.call(READ, {"path": file}, origin=source)
     return reply.status == "ok"
 
 

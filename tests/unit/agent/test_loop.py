@@ -92,18 +92,20 @@ def test_an_answer_that_no_line_bears_out_is_not_given(answer: str, make_world: 
     assert (result.stop, result.answer, result.evidence) == (StopReason.NOT_FOUND, "", ())
 
 
-def test_what_the_search_did_not_show_is_looked_for_in_its_best_file(make_world: Any, grant: Any) -> None:
-    whole = ToolOutput(
-        text="whole", excerpts=(*LINES, Excerpt(file="files/a.txt", line=9, text="It ends on Friday."))
-    )
-    reader = FakeTool(name="read_file", output=whole)
+@pytest.mark.parametrize(
+    ("second", "stop"), [("Monday", StopReason.ANSWERED), ("not found", StopReason.NOT_FOUND)]
+)
+def test_an_answer_is_given_only_if_the_whole_file_answers_too(
+    second: str, stop: StopReason, make_world: Any, grant: Any
+) -> None:
+    reader = FakeTool(name="read_file", output=ToolOutput(text="whole", excerpts=LINES))
     tool = searcher()
-    world = make_world(
-        replies=[saying("Friday")] * 9, grants={"search_text": grant(tool), "read_file": grant(reader)}
-    )
-    result = loop_over(world, tool, reader).run("When does it end?")
+    script = [{"it": "q", "en": "q"}, {"answer": "Monday"}, {"answer": second}]
+    world = make_world(replies=script, grants={"search_text": grant(tool), "read_file": grant(reader)})
+    result = loop_over(world, tool, reader).run("When is the meeting?")
     assert [call.arguments for call in reader.calls] == [{"path": "files/a.txt"}]
-    assert (result.stop, result.evidence[0].line) == (StopReason.ANSWERED, 9)
+    assert result.stop is stop
+    assert bool(result.evidence) is (stop is StopReason.ANSWERED)
 
 
 def test_nothing_found_is_an_honest_not_found(make_world: Any, grant: Any) -> None:
