@@ -20,13 +20,13 @@ LINES = (
     Excerpt(file="files/a.txt", line=3, text="The meeting is on Monday."),
     Excerpt(file="files/a.txt", line=4, text="The fee is nine crowns."),
 )
-QUERY = {
+QUERY: dict[str, Any] = {
     "type": "object",
     "properties": {"query": {"type": "string"}, "path": {"type": "string"}},
     "required": ["query"],
     "additionalProperties": False,
 }
-NOTE = {
+NOTE: dict[str, Any] = {
     "type": "object",
     "properties": {"text": {"type": "string"}},
     "required": ["text"],

@@ -48,7 +48,7 @@ from .unevaluated import unevaluated_items, unevaluated_members
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .read import Reader
+    from .reading import Reader
 
 _MISSING = object()
 _TYPES: dict[str, Formula] = {

@@ -20,7 +20,7 @@ from .model import ALL, TRUE, And, Formula, Has, Items, Kind, Lit, Members, Or, 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from .read import Reader
+    from .reading import Reader
 
 _CASE_LIMIT = 48
 _DEPTH_LIMIT = 12
