@@ -80,26 +80,15 @@ STOP_WORDS: Final = frozenset(
 """Words left out of a query, folded: articles, prepositions, pronouns, auxiliaries, question words."""
 
 
+_NUMBER_NAMES: Final = """
+    1 one  2 two due  3 three tre  4 four quattro  5 five cinque  6 six sei  7 seven sette  8 eight otto
+    9 nine nove  10 ten dieci  11 eleven undici  12 twelve dodici  13 thirteen tredici
+    14 fourteen quattordici  15 fifteen quindici  16 sixteen sedici  17 seventeen diciassette
+    18 eighteen diciotto  19 nineteen diciannove  20 twenty venti  30 thirty trenta  40 forty quaranta
+    50 fifty cinquanta  60 sixty sessanta  70 seventy settanta  80 eighty ottanta  90 ninety novanta
+"""
 _SMALL_NUMBERS: Final = {
-    word: str(number)
-    for number, words in enumerate(
-        (
-            ("one",),
-            ("two", "due"),
-            ("three", "tre"),
-            ("four", "quattro"),
-            ("five", "cinque"),
-            ("six", "sei"),
-            ("seven", "sette"),
-            ("eight", "otto"),
-            ("nine", "nove"),
-            ("ten", "dieci"),
-            ("eleven", "undici"),
-            ("twelve", "dodici"),
-        ),
-        start=1,
-    )
-    for word in words
+    name: number for number, names in re.findall(r"(\d+) ([a-z ]+)", _NUMBER_NAMES) for name in names.split()
 }
 
 

@@ -70,3 +70,11 @@ def test_the_guard_knows_a_call_by_its_arguments_not_their_order() -> None:
     assert guard.is_new("t", {"a": 1, "b": 2})
     assert not guard.is_new("t", {"b": 2, "a": 1})
     assert guard.is_new("t", {"a": 1, "b": 3})
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [("19 days", "uninsured for nineteen days"), ("diciannove giorni", "for 19 giorni"), ("ten", "10 boxes")],
+)
+def test_a_number_is_the_same_in_words_and_in_digits(answer: str, line: str) -> None:
+    assert find_evidence(answer, "", excerpts([line])) is not None
