@@ -120,7 +120,10 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "parts-differ": ("FAIL", "S12: a block's class is not the maximum of its parts"),
     "block-unknown": ("FAIL", "S12: a block is used before it is classified"),
     "block-reused": ("FAIL", "S12: a block is classified or produced twice"),
-    "class-too-low": ("FAIL", "S12: a class is below that of what it was made from"),
+    "class-too-low": (
+        "FAIL",
+        "S12: a class is below that of what it was made from, or that its task has seen",
+    ),
     "declassify-differs": ("FAIL", "S12: no declassification covers exactly this lowering"),
     "declassify-unapproved": ("FAIL", "S12: a declassification names no valid approval"),
     # trust and honesty
@@ -604,6 +607,11 @@ class Scope:
     sends: Dict[str, Tuple[int, Body]] = field(default_factory=dict)  # send_id -> seq, egress
     answered: Set[str] = field(default_factory=set)  # send_ids with an egress_result
     lowerings: Dict[str, Body] = field(default_factory=dict)
+    mark: str = "C0"  # the highest class this task has seen
+
+    def see(self, data_class: str) -> None:
+        """Raise the mark; nothing lowers it while the task lasts."""
+        self.mark = max(self.mark, data_class)
 
 
 class Rules:
@@ -623,6 +631,7 @@ class Rules:
         self.last_seal = 0
         self.handlers: Dict[str, Callable[[int, int, Scope, Body], None]] = {
             "backend": self._backend,
+            "task_start": self._task_start,
             "task_end": self._task_end,
             "classify": self._classify,
             "policy_decision": self._policy_decision,
@@ -667,6 +676,9 @@ class Rules:
             self.report("backend-unlisted", seq)
         self.backends[body["name"]] = body["locality"]
 
+    def _task_start(self, _seq: int, _ts: int, scope: Scope, body: Body) -> None:
+        scope.see(body["class"])
+
     def _task_end(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
         if body["counts"] != scope.counts:
             self.report("counts-differ", seq)
@@ -693,7 +705,7 @@ class Rules:
             self.report("class-too-low", seq)
         self.floors[block] = floor
 
-    def _classify(self, seq: int, _ts: int, _scope: Scope, body: Body) -> None:
+    def _classify(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
         block = body["block"]
         if block in self.classes:
             self.report("block-reused", seq)
@@ -702,6 +714,7 @@ class Rules:
         if body["class"] < max(self._join(seq, body["inputs"]), self.floors.get(block, "C0")):
             self.report("class-too-low", seq)
         self.classes[block] = body["class"]
+        scope.see(body["class"])
 
     def _compact(self, seq: int, _ts: int, _scope: Scope, body: Body) -> None:
         self._produce(seq, body["block"], self._join(seq, body["inputs"]))
@@ -800,6 +813,9 @@ class Rules:
 
     def _lowered(self, seq: int, ts: int, scope: Scope, body: Body) -> None:
         join = self._join(seq, body["inputs"])
+        if body["channel"] == "inference" and scope is not self.tasks[None]:
+            # A list of inputs does not show what steered a request: what its task has seen may have.
+            join = max(join, scope.mark)
         if "declassify" not in body:
             if body["class"] < join:
                 self.report("class-too-low", seq)
@@ -858,6 +874,8 @@ class Findings:
     entries: int = 0
     seals: int = 0
     egress: Dict[str, int] = field(default_factory=lambda: {"allowed": 0, "denied": 0, "redacted": 0})
+    declassified: Dict[str, int] = field(default_factory=lambda: {"approval": 0, "rule": 0})
+    lowering_rules: Set[str] = field(default_factory=set)
     localities: Set[str] = field(default_factory=set)
     device_ids: Set[str] = field(default_factory=set)
 
@@ -995,6 +1013,9 @@ class Reader:
             self.book.findings.egress[body["decision"]] += 1
             if body["decision"] != "denied":
                 self.book.findings.localities.add(body["locality"])
+        elif kind == "declassify":
+            self.book.findings.declassified["rule" if "rule" in body else "approval"] += 1
+            self.book.findings.lowering_rules |= {body["rule"]} if "rule" in body else set()
         if self.rules is not None:
             self.rules.entry(record)
 
@@ -1154,7 +1175,8 @@ class Book:
         """Show every line of a log to a reader; return the reason to stop, if there is one."""
         reader = Reader(self, log)
         try:
-            with (self.folder / f"{log.number:06d}-{log.log_id}.jsonl").open("rb") as file:
+            path = self.folder / f"{log.number:06d}-{log.log_id}.jsonl"
+            with open_regular(path, getattr(os, "O_NOFOLLOW", 0)) as file:
                 for line in read_lines(file, log):
                     reader.line(line)
         except Fault as fault:
@@ -1167,6 +1189,19 @@ class Book:
         """Report what is missing from a log that no recovery accounts for."""
         for code, seq in log.incompleteness() if log is not None else []:
             self.findings.add(code, log.number if log else None, seq)
+
+
+def open_regular(path: Path, flags: int = 0) -> BinaryIO:
+    """Open a regular file for reading. Raises `OSError` for anything else, and never waits for a writer.
+
+    A pipe at this path would otherwise hold the auditor's program for as long as nobody writes to it.
+    """
+    no_wait: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)  # each where there is one
+    handle = os.open(path, os.O_RDONLY | no_wait | flags)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError("not a regular file")
+    return os.fdopen(handle, "rb")
 
 
 def is_regular(entry: os.DirEntry[str]) -> bool:
@@ -1190,7 +1225,7 @@ def read_pin(folder: Path, path: Optional[Path]) -> Tuple[Optional[Key], Optiona
         inside, real = folder.resolve(), path.resolve()
         if inside == real or inside in real.parents:
             return None, "pin-inside-folder"
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             text = file.read(4096).decode("ascii")
     except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
         return None, "pin-unusable"
@@ -1242,8 +1277,16 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
         "seals": findings.seals,
         "interrupted": findings.interrupted,
         "egress": findings.egress,
+        "declassified": findings.declassified,
+        "lowering_rules": sorted(findings.lowering_rules),
         "claims_not_made": [*NOT_CLAIMED, NOT_ANCHORED],
     }
+
+
+def describe_lowerings(declassified: Dict[str, int], rules: List[str]) -> str:
+    """Say how often a person, or a rule, decided that a lower class will do."""
+    named = f" ({', '.join(rules)})" if rules else ""
+    return f"{declassified['rule']} by a rule{named}, {declassified['approval']} by an approval"
 
 
 def describe(report: Dict[str, Any]) -> str:
@@ -1265,6 +1308,7 @@ def describe(report: Dict[str, Any]) -> str:
         "Declared": f"custody {report['custody']}, enforcement {report['enforcement']}",
         "Host tools": ", ".join(tools) or "none",
         "Sends": ", ".join(f"{count} {decision}" for decision, count in egress.items()),
+        "Classes lowered": describe_lowerings(report["declassified"], report["lowering_rules"]),
         "Localities used": ", ".join(report["localities"]) or "none",
         "Interrupted, accounted for": ", ".join(f"log {number}" for number in report["interrupted"])
         or "none",

@@ -7,6 +7,7 @@ the profile only.
 """
 
 import platform
+import re
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from typing import Any, Final, Self, assert_never
 from urllib.parse import urlsplit
 
 from runner.agent.loop import AgentLoop
+from runner.agent.prompts import own_texts
 from runner.agent.steps import Budget, Event
 from runner.capability.backends.anthropic import AnthropicBackend
 from runner.capability.backends.embedded import EmbeddedBackend
@@ -24,10 +26,12 @@ from runner.capability.backends.listings import LlamaServerCheck, OllamaCheck
 from runner.capability.backends.llamacpp import LlamaCppBackend
 from runner.capability.backends.ollama import OllamaBackend
 from runner.capability.backends.openai import OpenAIBackend
-from runner.capability.credentials import BEARER, read_credential
-from runner.capability.home import akaion_home
+from runner.capability.credentials import BEARER, credential_file, read_credential
+from runner.capability.home import akaion_home, make_home
 from runner.capability.models import Catalogue, models_dir
 from runner.capability.profile import ProfileSource, read_profile
+from runner.capability.registers import read_register
+from runner.capability.tools.beneath import identity_of
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.transport.clock import SystemClock, SystemEntropy
 from runner.capability.transport.http import HttpTransport
@@ -51,10 +55,10 @@ from runner.kernel.ports import (
     Tool,
 )
 from runner.kernel.version import __version__
-from runner.perimeter.classify import Classifier
+from runner.perimeter.classify import FRAGMENTS, Classifier, EchoIndex, Registers, compile_registers
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.gate import Perimeter
-from runner.perimeter.grants import Blame, compile_policy, policy_document
+from runner.perimeter.grants import Blame, compile_policy, pin_policy, policy_document
 from runner.perimeter.policy import Policy
 from runner.perimeter.release import BackendTerms, Rules
 from runner.perimeter.toolbox import SealedTools
@@ -66,6 +70,8 @@ from runner.perimeter.trace.records import HostTool as HostToolRecord
 LOCAL: Final = "local"
 REMOTE: Final = "remote"
 """The names of the two backends a profile configures, as in the trace."""
+_ENDPOINT: Final = re.compile(r"[A-Za-z]+://[^\x00-\x20\x7f/?#@\\]+(/|/v1/?)?")
+_HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f]*:[0-9a-f:.]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,14 +122,15 @@ class Runtime:
         self._source = source
         self._approver = approver
         self._places = places_of(config, source)
-        every: tuple[Tool, ...] = (ListDir(), ReadFile(), SearchText(), *tools)
-        self._tools = {tool.spec.name: tool for tool in every}
+        self._host_tools = frozenset(tool.spec.name for tool in tools)
+        self._tools = _by_name((ListDir(), ReadFile(), SearchText(), *tools), _blame(source))
         self._policy = self._compile_policy()
+        self._rules = _rules(config, source, own_texts(tool.spec for tool in self._tools.values()))
         self._resources = ExitStack()
         self._engine = _engine(config.inference.local, source)
         self._backends = _replaced(_backends(config, source), codecs, _blame(source))
         remote = config.inference.remote
-        self._credential = None if remote is None else _credential(remote)
+        self._credential = None if remote is None else _credential(remote, source)
         self._opened: Perimeter | None = None
 
     # --- what callers use ------------------------------------------------------------------------
@@ -149,6 +156,14 @@ class Runtime:
     def trace_path(self) -> Path:
         """The folder of the record: what an auditor gets."""
         return self._places.trace
+
+    def missing_paths(self) -> Sequence[Mistake]:
+        """Return a mistake for each granted path where nothing can be read now: opening refuses them."""
+        try:
+            self._pinned_policy()
+        except ConfigError as error:
+            return error.mistakes
+        return ()
 
     def export_pin(self, target: Path) -> None:
         """Write the auditor's pin, one line naming the device key, to `target` outside the record's folder.
@@ -177,7 +192,12 @@ class Runtime:
             self._engine.load(progress)
 
     def __enter__(self) -> Self:
-        """Open the record and wire the perimeter; raise `TraceError` if the record cannot be opened."""
+        """Open the record and wire the perimeter.
+
+        Raises `TraceError` if the record cannot be opened, and `ConfigError` if a granted path is missing.
+        """
+        self._policy = self._pinned_policy()
+        make_home()
         with ExitStack() as opening:
             if self._engine is not None:
                 opening.callback(self._engine.close)
@@ -185,7 +205,7 @@ class Runtime:
             opening.callback(salts.close)
             trace = opening.enter_context(self._open_trace(salts))
             self._opened = Perimeter(
-                rules=_rules(self.config),
+                rules=self._rules,
                 policy=self._policy,
                 trace=trace,
                 clock=SystemClock(),
@@ -206,16 +226,26 @@ class Runtime:
 
     def _compile_policy(self) -> Policy:
         home = akaion_home()
-        untouchable = (self._places.key.parent, self._places.salts.parent, self._places.pin.parent)
-        unwritable = (*untouchable, self._places.trace, home, self._source.path)
+        untouchable = [self._places.key.parent, self._places.salts.parent, self._places.pin.parent]
+        remote = self.config.inference.remote
+        credential = None if remote is None else _credential_file(remote, self._source)
+        untouchable += [] if credential is None else [credential]
+        registers = _register_paths(self.config, self._source).values()
+        unwritable = (*untouchable, self._places.trace, home, self._source.path, *registers)
         return compile_policy(
             self.config.policy.grants,
             self._tools,
-            resolve=lambda path: str(_resolve(path, self._source)),
+            host_tools=self._host_tools,
+            resolve=lambda path, where: str(self._source.resolve(path, where)),
             unwritable=[str(path) for path in unwritable if path is not None],
             untouchable=[str(path) for path in untouchable],
             blame=_blame(self._source),
         )
+
+    def _pinned_policy(self) -> Policy:
+        """Return the policy with each root held to the folder that is there now; raise `ConfigError`."""
+        grants, blame = self.config.policy.grants, _blame(self._source)
+        return pin_policy(self._policy, grants, identify=identity_of, blame=blame)
 
     def _open_trace(self, salts: SaltStore) -> Trace:
         signer = self._signer()
@@ -235,7 +265,7 @@ class Runtime:
         host_tools = tuple(
             HostToolRecord(name=grant.tool, trusted=grant.trusted)
             for grant in self.config.policy.grants
-            if self._tools[grant.tool].effect is Effect.HOST
+            if self._policy.grants[grant.tool].effect is Effect.HOST
         )
         untrusted = not all(tool.trusted for tool in host_tools)
         return HeaderFacts(
@@ -290,8 +320,9 @@ def book_name(device: bytes) -> str:
 def places_of(config: Config, source: ProfileSource) -> Places:
     """Return where the runtime of this profile keeps its files: as it says, else in the home directory."""
     home = akaion_home()
-    trace = _resolve(config.trace.path, source) if config.trace.path else home / "trace"
-    keys = _resolve(config.trace.keys, source) if config.trace.keys else home / "keys"
+    named = config.trace
+    trace = source.resolve(named.path, ("trace", "path")) if named.path else home / "trace"
+    keys = source.resolve(named.keys, ("trace", "keys")) if named.keys else home / "keys"
     book = sha256(str(trace).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return Places(
         trace=trace,
@@ -301,9 +332,18 @@ def places_of(config: Config, source: ProfileSource) -> Places:
     )
 
 
-def _resolve(path: str, source: ProfileSource) -> Path:
-    """Return `path` without links; a relative one starts at the profile's folder."""
-    return (source.folder / Path(path).expanduser()).resolve()
+def _by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
+    """Return `tools` by name; raise `ConfigError` when two have one name, since a grant would mean either."""
+    found: dict[str, Tool] = {}
+    mistakes: list[Mistake] = []
+    for tool in tools:
+        if tool.spec.name in found:
+            problem = f"two tools are named {tool.spec.name!a}"
+            mistakes.append(blame(("tools",), problem, "give the tool you pass another name"))
+        found[tool.spec.name] = tool
+    if mistakes:
+        raise ConfigError(mistakes)
+    return found
 
 
 def _blame(source: ProfileSource) -> Blame:
@@ -314,13 +354,45 @@ def _blame(source: ProfileSource) -> Blame:
     return blame
 
 
-def _rules(config: Config) -> Rules:
+def classifier_of(config: Config, source: ProfileSource) -> Classifier:
+    """Return the profile's classifier with its registers; raise `ConfigError` for one that cannot be used."""
+    return Classifier(registers=_registers(config, source, SystemEntropy().token(32)))
+
+
+def _rules(config: Config, source: ProfileSource, ours: Sequence[str]) -> Rules:
+    """Return how the profile judges; raise `ConfigError` for a register that cannot be used.
+
+    `ours` is what the runner says itself, which is an echo of nothing.
+    """
+    key = SystemEntropy().token(32)
+    registers = _registers(config, source, key)
     return Rules(
-        classifier=Classifier(),
+        classifier=Classifier(registers=registers),
         fault_as_c3=config.perimeter.classifier_fault == "as_c3",
         locality_c2=Locality(config.perimeter.locality_required.c2),
         locality_c3=Locality(config.perimeter.locality_required.c3),
+        redaction=config.perimeter.redaction == "on",
+        echo=EchoIndex(key, registers=registers, ours=ours),
+        fragments=Classifier(FRAGMENTS, registers),
     )
+
+
+def _registers(config: Config, source: ProfileSource, key: bytes) -> Registers:
+    lines = {name: read_register(path) for name, path in _register_paths(config, source).items()}
+    return compile_registers(
+        clients=lines.get("clients", ()),
+        own=lines.get("own_identity", ()),
+        public=lines.get("public", ()),
+        key=key,
+    )
+
+
+def _register_paths(config: Config, source: ProfileSource) -> dict[str, Path]:
+    """Return where the registers that the profile names lie, by name."""
+    named = config.perimeter.registers
+    paths = {"clients": named.clients, "own_identity": named.own_identity, "public": named.public}
+    where = ("perimeter", "registers")
+    return {name: source.resolve(path, (*where, name)) for name, path in paths.items() if path is not None}
 
 
 def _engine(local: LocalInference | None, source: ProfileSource) -> EngineTransport | None:
@@ -328,7 +400,7 @@ def _engine(local: LocalInference | None, source: ProfileSource) -> EngineTransp
     if local is None or local.runtime != "embedded":
         return None
     path = (
-        _resolve(local.weights, source)
+        source.resolve(local.weights, ("inference", "local", "weights"))
         if local.weights
         else models_dir() / Catalogue.bundled().entry(local.model).file
     )
@@ -397,22 +469,32 @@ def _server_check(local: LocalInference | None, address: Address) -> ServerCheck
     return None
 
 
-def _credential(remote: RemoteInference) -> Credential | None:
+def _credential(remote: RemoteInference, source: ProfileSource) -> Credential | None:
     """Return the credential of a remote backend, in the header its protocol wants it in."""
     if remote.credential is None:
         return None
     header = "x-api-key" if remote.backend == "anthropic" else BEARER
-    return read_credential(remote.credential, header=header)
+    return read_credential(remote.credential, resolve=_finder(source), header=header)
+
+
+def _credential_file(remote: RemoteInference, source: ProfileSource) -> Path | None:
+    """Return the file that holds the credential of a remote backend, if one does."""
+    return None if remote.credential is None else credential_file(remote.credential, _finder(source))
+
+
+def _finder(source: ProfileSource) -> Callable[[str], Path]:
+    return lambda path: source.resolve(path, ("inference", "remote", "credential"))
 
 
 def _address(endpoint: str, where: tuple[str, ...], blame: Blame) -> Address:
     """Return the address of an `http(s)://host[:port]` endpoint; raise `ConfigError` for anything more."""
     try:
         parts = urlsplit(endpoint)
-        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
-        more = parts.username or parts.password or parts.query or parts.fragment
-        if parts.hostname and not more and parts.path in {"", "/", "/v1", "/v1/"}:
-            return Address(scheme=parts.scheme, host=parts.hostname, port=port)
+        usual = {"http": 80, "https": 443}[parts.scheme]
+        port, host = usual if parts.port is None else parts.port, parts.hostname or ""
+        whole = endpoint.isascii() and _ENDPOINT.fullmatch(endpoint)
+        if port and whole and _HOST.fullmatch(host):
+            return Address(scheme=parts.scheme, host=host, port=port)
     except (ValueError, KeyError):
         pass
     fix = "write scheme, host and port only, such as http://127.0.0.1:8080"

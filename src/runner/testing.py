@@ -24,6 +24,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from runner.kernel.errors import BackendError, TraceError, TransportError
 from runner.kernel.inference import (
     Address,
+    Answer,
     InferenceReply,
     InferenceRequest,
     Usage,
@@ -46,6 +47,8 @@ __all__ = [
     "BreakOff",
     "FakeClassifier",
     "FakeFinding",
+    "FakeHit",
+    "FakeServerCheck",
     "FakeTool",
     "Fault",
     "FixedEntropy",
@@ -161,28 +164,23 @@ class ScriptedDecoder:
 
     def __init__(self, *, status: int) -> None:
         self._status = status
-        self._bytes = b""
-        self._seen = 0
+        self._rest = b""
+        self._lines: list[dict[str, object]] = []
 
     def feed(self, chunk: bytes) -> str:
         """Take the next body bytes; return the text of the lines they complete."""
-        self._bytes += chunk
-        lines = self._lines()
-        visible = "".join(str(line.get("text", "")) for line in lines[self._seen :])
-        self._seen = len(lines)
-        return visible
+        *whole, self._rest = (self._rest + chunk).split(b"\n")
+        lines = [json.loads(line) for line in whole]
+        self._lines += lines
+        return "".join(str(line.get("text", "")) for line in lines)
 
     def finish(self) -> InferenceReply:
         """Return the reply; raise `BackendError` for another status than 200 or a missing end."""
-        lines = self._lines()
-        if self._status != 200 or not lines or "finish" not in lines[-1]:  # noqa: PLR2004 - HTTP
+        if self._status != 200 or not self._lines or "finish" not in self._lines[-1]:  # noqa: PLR2004 - HTTP
             raise BackendError(f"the scripted backend answered {self._status} or broke off")
-        text = "".join(str(line.get("text", "")) for line in lines)
+        text = "".join(str(line.get("text", "")) for line in self._lines)
         usage = Usage(completion_tokens=len(text.split()))
-        return InferenceReply(text=text, finish=str(lines[-1]["finish"]), usage=usage)
-
-    def _lines(self) -> list[dict[str, object]]:
-        return [json.loads(line) for line in self._bytes.split(b"\n")[:-1]]
+        return InferenceReply(text=text, finish=str(self._lines[-1]["finish"]), usage=usage)
 
 
 class ScriptedTransport:
@@ -277,9 +275,9 @@ ServerReply: TypeAlias = str | JsonObject | Fault | Callable[[JsonObject], str]
 class ScriptedServer:
     """A real HTTP server on 127.0.0.1 that speaks `/v1/chat/completions`, streamed or whole.
 
-    A context manager. Answers with `replies` in order; every request after the last gets status 500.
-    `received` holds the raw bytes of every request, head and body, whatever its path; `bodies` the bodies
-    alone.
+    A context manager. Answers with `replies` in order; every request after the last gets status 500. On any
+    other path it answers 404, as a server that says nothing about itself, and uses up no reply. `received`
+    holds the raw bytes of every request, head and body, whatever its path; `bodies` the bodies alone.
     """
 
     def __init__(self, *, replies: Sequence[ServerReply] = ()) -> None:
@@ -315,10 +313,14 @@ class ScriptedServer:
         """The bodies of the requests received so far."""
         return [raw.partition(b"\r\n\r\n")[2] for raw in self.received]
 
-    def take(self, raw: bytes) -> ServerReply:
-        """Keep a request and return the reply that the script has for it."""
+    def keep(self, raw: bytes) -> None:
+        """Keep the bytes of a request."""
         with self._lock:
             self.received.append(raw)
+
+    def take(self) -> ServerReply:
+        """Return the next reply of the script."""
+        with self._lock:
             return next(self._replies, ServerError(status=500, message="the script has no reply left"))
 
     def wait_until_closing(self) -> None:
@@ -352,9 +354,9 @@ class _Handler(BaseHTTPRequestHandler):
         head = b"".join(lines)
         size = next((int(line[15:]) for line in lines if line.lower().startswith(b"content-length:")), 0)
         body = self.rfile.read(size)
-        reply = self.server.script.take(head + b"\r\n" + body)
+        self.server.script.keep(head + b"\r\n" + body)
         if b" /v1/chat/completions " in lines[0]:
-            self._answer(reply, body)
+            self._answer(self.server.script.take(), body)
         else:
             self._send(404, "application/json", b'{"error":{"code":404}}')
 
@@ -454,11 +456,40 @@ class FixedLocality:
         return self.locality
 
 
+class FakeServerCheck:
+    """Asks `questions` and reads `locality` into any answers. Implements `ServerCheck`.
+
+    `seen` holds the answers of every check.
+    """
+
+    def __init__(self, *, locality: Locality, questions: Sequence[WireRequest] = ()) -> None:
+        self.questions = tuple(questions)
+        self._locality = locality
+        self.seen: list[tuple[Answer | None, ...]] = []
+
+    def grade(self, answers: Sequence[Answer | None]) -> Locality:
+        """Keep the answers; return the fixed grade."""
+        self.seen.append(tuple(answers))
+        return self._locality
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FakeHit:
+    """Where `FakeClassifier` found something. Implements `Hit`."""
+
+    start: int
+    end: int
+    data_class: DataClass
+    kind: str = "fake"
+    redactable: bool = True
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FakeFinding:
     """What `FakeClassifier` found. Implements `Finding`."""
 
     data_class: DataClass
+    spans: tuple[FakeHit, ...] = ()
 
 
 class FakeClassifier:
@@ -481,8 +512,15 @@ class FakeClassifier:
         self.seen.append(text)
         if self._fault is not None:
             raise self._fault
-        found = (data_class for part, data_class in self._classes.items() if part in text)
-        return FakeFinding(data_class=max(found, default=DataClass.C0))
+        spans = tuple(
+            FakeHit(start=start, end=start + len(part), data_class=data_class)
+            for part, data_class in self._classes.items()
+            for start in range(len(text))
+            if text.startswith(part, start)
+        )
+        return FakeFinding(
+            data_class=max((span.data_class for span in spans), default=DataClass.C0), spans=spans
+        )
 
 
 class ScriptedApprover:

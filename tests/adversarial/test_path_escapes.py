@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from runner.capability.tools.beneath import Beneath, Limits
+from runner.capability.tools.beneath import Beneath, Limits, identity_of
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.tools.openers import Opener, best_opener, open_by_openat2, open_by_steps
 from runner.capability.tools.paths import resolve
@@ -160,7 +160,7 @@ def test_p2_an_absolute_or_odd_path_is_refused_naming_what_is_granted(path: str,
 @pytest.mark.parametrize("path", ["root/etc/hostname", "cwd/pyproject.toml", "exe", "fd/0"])
 def test_p2_a_magic_link_is_not_followed(path: str, opener: Opener) -> None:
     with pytest.raises(ToolError, match="links are not followed"):
-        Beneath(Root(alias="p", path="/proc/self"), opener=opener).read(path.split("/"))
+        Beneath(Root(alias="p", path=f"/proc/{os.getpid()}"), opener=opener).read(path.split("/"))
 
 
 @pytest.mark.timeout(60)
@@ -238,10 +238,101 @@ def test_p2_a_deep_tree_ends_the_walk_and_is_said(root: Root, opener: Opener) ->
     assert Beneath(root, opener=opener).entries(deepest).entries == ()
 
 
-def test_p2_links_in_the_roots_own_path_are_the_operators(root: Root, opener: Opener, tmp_path: Path) -> None:
+def root_for_a_link(folder: Path) -> None:
+    folder.rename(folder.parent / "kept")
+    folder.symlink_to("outside")
+
+
+def parent_for_a_link(folder: Path) -> None:
+    """Swap the folder above the granted one for a link to another that has a folder of its name."""
+    (folder.parent / "elsewhere").mkdir()
+    (folder.parent / "outside").rename(folder.parent / "elsewhere" / folder.name)
+    folder.parent.rename(folder.parent.parent / "moved")
+    folder.parent.symlink_to("moved/elsewhere")
+
+
+def root_for_another_folder(folder: Path) -> None:
+    folder.rename(folder.parent / "kept")
+    (folder.parent / "outside").rename(folder)
+
+
+def single_for_a_link(file: Path) -> None:
+    file.unlink()
+    file.symlink_to("../outside/secret.txt")
+
+
+def single_for_another_file(file: Path) -> None:
+    (file.parent.parent / "outside" / "secret.txt").rename(file)
+
+
+@pytest.mark.parametrize("swap", [root_for_a_link, parent_for_a_link, root_for_another_folder])
+def test_p2_a_granted_folder_that_was_swapped_is_not_followed(
+    swap: Callable[[Path], None], opener: Opener, tmp_path: Path
+) -> None:
+    """The outside has a file of every name that the model may still ask for."""
+    granted = tmp_path / "above" / "granted"
+    granted.mkdir(parents=True)
+    (granted / "plain.txt").write_text("plain text")
+    outside = granted.parent / "outside"
+    outside.mkdir()
+    (outside / "plain.txt").write_text(CANARY)
+    root = Root(alias="g", path=str(granted), identity=identity_of(str(granted)))
+    assert Beneath(root, opener=opener).read(("plain.txt",)) == "plain text"
+    swap(granted)
+    assert (granted / "plain.txt").read_text() == CANARY, "the swap did not work"
+    with pytest.raises(ToolError, match="the granted folder was replaced"):
+        Beneath(root, opener=opener).read(("plain.txt",))
+    for spelling in ("g/plain.txt", "g", "."):
+        assert not [text for text in everything_said(root, opener, spelling) if CANARY in text]
+
+
+@pytest.mark.parametrize("swap", [single_for_a_link, single_for_another_file])
+def test_p2_a_granted_file_that_was_swapped_is_not_read(
+    swap: Callable[[Path], None], root: Root, opener: Opener
+) -> None:
+    file = Path(root.path) / "plain.txt"
+    single = Root(alias="plain.txt", path=str(file), identity=identity_of(str(file)))
+    assert Beneath(single, opener=opener).read(()) == "plain text"
+    swap(file)
+    assert file.read_text() == CANARY, "the swap did not work"
+    with pytest.raises(ToolError, match="the granted folder was replaced"):
+        Beneath(single, opener=opener).read(())
+
+
+def test_p2_a_root_is_a_path_without_links_from_the_start(root: Root, opener: Opener, tmp_path: Path) -> None:
+    """Links in a configured path are resolved at the opening of a profile; a root with one is refused."""
     (tmp_path / "alias").symlink_to(root.path)
-    linked = Root(alias="g", path=str(tmp_path / "alias"))
-    assert Beneath(linked, opener=opener).read(("plain.txt",)) == "plain text"
+    for path in (f"{tmp_path}/alias", f"{tmp_path}/alias/sub", f"{root.path}/../granted", "granted", "."):
+        with pytest.raises(ToolError):
+            Beneath(Root(alias="g", path=path), opener=opener).entries(())
+        with pytest.raises(ToolError):
+            identity_of(path)
+    assert identity_of(str((tmp_path / "alias").resolve())) == identity_of(root.path)
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="the superuser may list every folder")
+def test_p2_a_folder_on_the_way_need_not_be_listable(root: Root, opener: Opener, tmp_path: Path) -> None:
+    """Opening from the top asks of the folders above a root what the system asks, and no more."""
+    tmp_path.chmod(0o311)
+    try:
+        assert Beneath(root, opener=opener).read(("plain.txt",)) == "plain text"
+    finally:
+        tmp_path.chmod(0o700)
+
+
+def test_p2_what_is_neither_folder_nor_file_is_no_root(root: Root) -> None:
+    os.mkfifo(Path(root.path) / "pipe")
+    with pytest.raises(ToolError, match="a folder or a regular file"):
+        identity_of(f"{root.path}/pipe")
+
+
+def test_p2_where_a_link_cannot_be_refused_nothing_is_read(
+    root: Root, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("runner.capability.tools.beneath.CAN_CONFINE", False)
+    for refused in (lambda: Beneath(root), lambda: identity_of(root.path)):
+        with pytest.raises(ToolError, match="cannot confine"):
+            refused()
 
 
 def open_handles() -> int:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from runner.kernel.labels import DataClass
-from runner.kernel.ports import Approver, Classifier, Locality, Root, Tool
+from runner.kernel.ports import Approver, Classifier, Locality, Root, ServerCheck, Tool
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.gate import Perimeter
 from runner.perimeter.policy import Policy, ToolGrant
@@ -81,8 +81,10 @@ def make_world() -> Callable[..., World]:
         local: bool = True,
         ceiling: DataClass | None = None,
         locality: Locality = Locality.L2,
+        server: ServerCheck | None = None,
         classifier: Classifier | None = None,
         fault_as_c3: bool = False,
+        redaction: bool = False,
         grants: Mapping[str, ToolGrant] | None = None,
         approver: Approver | None = None,
     ) -> World:
@@ -116,13 +118,17 @@ def make_world() -> Callable[..., World]:
                 fault_as_c3=fault_as_c3,
                 locality_c2=Locality.L0,
                 locality_c3=Locality.L2,
+                redaction=redaction,
             ),
             policy=Policy(grants=dict(grants or {})),
             trace=trace,
             clock=clock,
             registrations={
                 "scripted": Registration(
-                    terms=terms, transport=backend.transport, locality=FixedLocality(locality=locality)
+                    terms=terms,
+                    transport=backend.transport,
+                    locality=FixedLocality(locality=locality),
+                    server=server,
                 )
             },
             approver=approver,

@@ -18,6 +18,7 @@ from runner.kernel.messages import Block, BlockKind, Message, Role
 from runner.testing import (
     BreakOff,
     FakeClassifier,
+    FakeServerCheck,
     FakeTool,
     FixedEntropy,
     FixedLocality,
@@ -57,6 +58,7 @@ def implements_all_ports() -> tuple[
     ports.Backend,
     ports.Transport,
     ports.LocalityCheck,
+    ports.ServerCheck,
     ports.Classifier,
     ports.Approver,
     ports.Tool,
@@ -72,6 +74,7 @@ def implements_all_ports() -> tuple[
         backend,
         backend.transport,
         FixedLocality(locality=ports.Locality.L0),
+        FakeServerCheck(locality=ports.Locality.L1),
         FakeClassifier(),
         ScriptedApprover(),
         FakeTool(),
@@ -84,7 +87,7 @@ def implements_all_ports() -> tuple[
 
 
 def test_every_public_name_is_exported_and_documented() -> None:
-    assert len(implements_all_ports()) == 11
+    assert len(implements_all_ports()) == 12
     for name in runner.testing.__all__:
         assert hasattr(runner.testing, name)
 
@@ -269,3 +272,11 @@ def test_fixed_entropy_is_a_known_stream() -> None:
     blocks = [hashlib.sha256(b"s" + number.to_bytes(8, "big")).digest() for number in (1, 2)]
     assert stream.token(40) == b"".join(blocks)[:40]
     assert stream.token(0) == b""
+
+
+def test_a_scripted_server_says_nothing_about_itself_and_spends_no_reply_on_it() -> None:
+    with ScriptedServer(replies=["Ciao."]) as server:
+        assert httpx.get(f"{server.url}/props", trust_env=False).status_code == 404
+        reply = httpx.post(f"{server.url}{CHAT}", json={}, trust_env=False).json()
+    assert reply["choices"][0]["message"]["content"] == "Ciao."
+    assert len(server.received) == 2

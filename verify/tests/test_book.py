@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +73,19 @@ def test_a_log_is_a_regular_file(kind: str, folder: Path, pin: Path, tmp_path: P
     assert verdict(folder, pin) == ("FAIL", 1, [("stray-file", None, None)])
 
 
+def test_i7_a_log_that_turns_into_a_pipe_holds_nobody(
+    folder: Path, pin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between listing and opening, the folder is still in other hands."""
+    os.mkfifo(folder / LogBuilder().name)
+    monkeypatch.setattr(av, "is_regular", lambda _entry: True)
+    answers = list[object]()
+    reading = threading.Thread(target=lambda: answers.append(verdict(folder, pin)), daemon=True)
+    reading.start()
+    reading.join(10)
+    assert answers == [("INCOMPLETE", 2, [("log-unreadable", 0, 0)])]
+
+
 def test_two_files_with_one_number_fail(folder: Path, pin: Path) -> None:
     log = closed(folder)
     (folder / f"000000-{'f' * 32}.jsonl").write_bytes(log.content())
@@ -92,12 +106,12 @@ def test_an_empty_or_missing_folder_is_incomplete(folder: Path, pin: Path) -> No
 def test_an_unreadable_log_is_incomplete(folder: Path, pin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     closed(folder)
 
-    def refuse(self: Path, mode: str) -> None:
-        raise PermissionError(str(self), mode)
+    def refuse(path: Path, flags: int) -> None:
+        raise PermissionError(str(path), flags)
 
     with monkeypatch.context() as patch:
         patch.setattr(av, "read_pin", lambda _folder, _pin: (av.parse_vkey(bb.DEVICE_VKEY), None))
-        patch.setattr(Path, "open", refuse)
+        patch.setattr(av, "open_regular", refuse)
         assert verdict(folder, pin) == ("INCOMPLETE", 2, [("log-unreadable", 0, 0)])
 
 
@@ -311,6 +325,19 @@ def test_an_unusable_pin_is_untrusted(content: bytes | None, folder: Path, pin: 
     if content is not None:
         pin.write_bytes(content)
     assert verdict(folder, pin) == ("UNTRUSTED", 3, [("pin-unusable", None, None)])
+
+
+@pytest.mark.parametrize("kind", ["folder", "device"])
+def test_i7_a_pin_is_a_regular_file(kind: str, folder: Path, pin: Path) -> None:
+    closed(folder)
+    pin.unlink()
+    if kind == "folder":
+        pin.mkdir()
+    assert verdict(folder, pin if kind == "folder" else Path(os.devnull)) == (
+        "UNTRUSTED",
+        3,
+        [("pin-unusable", None, None)],
+    )
 
 
 # Honesty and policy

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ast
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -20,7 +21,7 @@ FILE = HERE.parent / "akaion_verify.py"
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-I", "-S", str(FILE), *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=20)
 
 
 def test_a_good_book_passes_without_site_packages(folder: Path, pin: Path) -> None:
@@ -52,6 +53,15 @@ def test_each_verdict_has_its_exit_code(folder: Path, pin: Path) -> None:
     failed = run(folder, "--pin", pin)
     assert failed.returncode == 1
     assert "  FAIL: bad-json, log 0, seq 4: " in failed.stdout
+
+
+def test_i7_a_pipe_as_a_pin_is_refused_and_holds_nobody(folder: Path, pin: Path) -> None:
+    """A program that waits gives no verdict, and the auditor no reason."""
+    LogBuilder().open().close().write(folder)
+    pin.unlink()
+    os.mkfifo(pin)
+    done = run(folder, "--pin", pin)
+    assert (done.returncode, "pin-unusable" in done.stdout) == (3, True)
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "--nonsense"], ["a", "--policy-digest", "xyz"]])

@@ -418,6 +418,43 @@ def s12_an_egress_below_its_inputs(story: Story) -> Expected:
 
 
 @case
+def s12_i8_a_send_below_what_its_task_has_seen(story: Story) -> Expected:
+    story.change("send", inputs=["b1"], decision="allowed", declassify=None)
+    return [("class-too-low", "send")]
+
+
+@case
+def s12_i8_a_send_below_what_its_task_has_seen_with_no_inputs_at_all(story: Story) -> Expected:
+    story.change("send", inputs=[], decision="allowed", declassify=None)
+    return [("class-too-low", "send")]
+
+
+@case
+def s12_i8_a_denied_send_below_what_its_task_has_seen(story: Story) -> Expected:
+    story.change("refused", **{"class": "C1"}, inputs=[])
+    return [("class-too-low", "refused")]
+
+
+@case
+def s12_i8_a_send_below_the_goal_of_its_task(story: Story) -> Expected:
+    story.change("start", **{"class": "C2"})
+    return [("class-too-low", "think")]
+
+
+@case
+def s12_i8_a_redacted_send_without_a_declassification(story: Story) -> Expected:
+    story.change("send", inputs=["b1"], declassify=None)
+    return [("class-too-low", "send")]
+
+
+@case
+def s12_i8_a_declassification_from_less_than_its_task_has_seen(story: Story) -> Expected:
+    story.change("send", **{"class": "C0"}, inputs=["b1"])
+    story.change("lower", **{"from": "C1", "to": "C0"})
+    return [("declassify-differs", "send")]
+
+
+@case
 def s12_an_unclassified_block_in_an_egress(story: Story) -> Expected:
     story.change("refused", inputs=["b2", "b77"])
     return [("block-unknown", "refused")]
@@ -467,7 +504,8 @@ def s12_a_declassification_that_has_expired(story: Story) -> Expected:
 
 @case
 def s12_a_declassification_that_is_not_needed(story: Story) -> Expected:
-    story.change("send", inputs=["b1"])
+    story.change("send", **{"class": "C2", "backend": bb.LOCAL, "locality": "L1"})
+    story.change("lower", backend=bb.LOCAL)
     return [("declassify-differs", "send")]
 
 
@@ -537,6 +575,55 @@ def test_a_lowering_by_rule_needs_no_approval(folder: Path, pin: Path) -> None:
     story.change("lower", approval=None, rule="redact:names")
     story.drop("ask_release", "granted")
     assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_i8_the_mark_is_the_tasks_own(folder: Path, pin: Path) -> None:
+    """What one task has seen does not bind the next one, nor a probe, which belongs to none."""
+    story, other = Story(), hex32("another task")
+    start, end = story.again("start", **{"class": "C1"}), story.again("finish", "over")
+    sent = Step("sent", "egress", bb.inference("later", bb.LOCAL, "L1", "C1", ["b0"]))
+    end.body["counts"] = {"task_start": 1, "egress": 1}
+    start.task = sent.task = end.task = other
+    probe = Step("probe2", "egress", bb.inference("probe2", bb.LOCAL, "L1", "C0", []))
+    story.after("finish", start, sent, end, probe)
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_i8_entries_without_a_task_have_no_mark(folder: Path, pin: Path) -> None:
+    """A block may be labelled outside any task; a question to a server about itself is still C0."""
+    story = Story()
+    probe = Step("probe2", "egress", bb.inference("probe2", bb.LOCAL, "L1", "C0", []))
+    story.after("remote", Step("loose", "classify", bb.classified("b9", "C3", [])), probe)
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_i8_a_lowered_send_covers_what_its_task_has_seen_whatever_it_quotes(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.change("send", inputs=["b1"])
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_i8_a_send_of_a_tool_is_held_to_its_inputs_not_to_the_mark(folder: Path, pin: Path) -> None:
+    """`web` in the story: a page is fetched, at C1, by a task that has seen C2."""
+    story = Story()
+    assert story.at("b2") < story.at("web")
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_i8_lowerings_are_named_in_the_report(folder: Path, pin: Path) -> None:
+    """The header is silent about them: an auditor reads here that there were some, and on whose word."""
+    story = Story()
+    by_rule = story.again("lower", id=hex32("by rule"), rule="redact-detected")
+    del by_rule.body["approval"]
+    story.after("lower", by_rule)
+    bb.LogBuilder().open().play(story).write(folder)
+    report = akaion_verify.verify(folder, pin)
+    assert (report["declassified"], report["lowering_rules"]) == (
+        {"approval": 1, "rule": 1},
+        ["redact-detected"],
+    )
+    said = akaion_verify.describe(report).splitlines()
+    assert "Classes lowered: 1 by a rule (redact-detected), 1 by an approval" in said
 
 
 def test_exactly_seal_every_entries_may_stand_without_a_seal(folder: Path, pin: Path) -> None:

@@ -15,6 +15,7 @@ from runner.agent.planner import is_question_over_files, next_call, search
 from runner.agent.session import Session
 from runner.agent.steps import Budget, Event, RunResult, Stop, StopReason
 from runner.kernel.errors import ClassifierFault, LoopError
+from runner.kernel.labels import DataClass
 from runner.perimeter.client import SealedClient
 from runner.perimeter.task import Outcome
 from runner.perimeter.toolbox import SealedTools
@@ -42,23 +43,26 @@ class AgentLoop:
         self._budget = budget or Budget()
         self._on_event = on_event
 
-    def run(self, goal: str) -> RunResult:
+    def run(self, goal: str, *, data_class: DataClass | None = None) -> RunResult:
         """Do what `goal` asks and return what came of it; blocks. See `arun`.
 
         Raises `LoopError` inside a running event loop: await `arun` there.
         """
         if _inside_event_loop():
             raise LoopError("run() was called inside a running event loop: use `await loop.arun(...)`")
-        return anyio.run(self.arun, goal)
+        return anyio.run(lambda: self.arun(goal, data_class=data_class))
 
-    async def arun(self, goal: str) -> RunResult:
+    async def arun(self, goal: str, *, data_class: DataClass | None = None) -> RunResult:
         """Do what `goal` asks and return what came of it.
+
+        `data_class` says how sensitive `goal` itself is: C3 for a privileged text. None counts as C1, and
+        what detectors find in it counts on top.
 
         A denial, a spent budget and a failing backend are results with a stop reason. Raises `TraceError`
         when the run could not be recorded, `SealError` when blocks were tampered with, and
         `ClassifierFault` when `goal` itself could not be classified.
         """
-        with self._client.task(goal) as task:
+        with self._client.task(goal, data_class=data_class) as task:
             session = Session(
                 client=self._client,
                 tools=self._tools,

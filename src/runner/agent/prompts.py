@@ -67,3 +67,9 @@ FREE_SCHEMA: Final[JsonObject] = {
     "required": ["answer"],
     "additionalProperties": False,
 }
+
+
+def own_texts(tools: Iterable[ToolSpec]) -> tuple[str, ...]:
+    """Return everything the runner says to a model in its own words, `tools` described included."""
+    specs = tuple(tools)
+    return (TRANSLATE, READ, FREE_ANSWER, CHOOSE, choose(specs), *(fill(tool) for tool in specs))

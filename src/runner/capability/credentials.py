@@ -2,46 +2,67 @@
 """Credentials: where a remote backend's token is read from.
 
 Owns reading `env:NAME` and `file:PATH`. The value goes to the perimeter, which adds it to the wire
-after `release()`; it is never in a tool's environment, arguments, the trace or an error (I5).
+after `release()`; it is never in a tool's environment, arguments, the trace or an error (I5). That no grant
+reaches the file is the policy's to see to: `credential_file` says which it is.
 """
 
 import os
-import stat
-from collections.abc import MutableMapping
+from collections.abc import Callable, MutableMapping
 from pathlib import Path
 from typing import Final
 
+from runner.capability.files import read_regular
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.ports import Credential
 
 BEARER: Final = "Authorization"
 _WHERE: Final = "inference.remote.credential"
+_MAX_BYTES: Final = 16 << 10
+
+
+def credential_file(reference: str, resolve: Callable[[str], Path]) -> Path | None:
+    """Return the file that `reference` names, as `resolve` finds it; None for a variable."""
+    kind, _, name = reference.partition(":")
+    return resolve(name) if kind == "file" else None
 
 
 def read_credential(
-    reference: str, environ: MutableMapping[str, str] = os.environ, *, header: str = BEARER
+    reference: str,
+    environ: MutableMapping[str, str] = os.environ,
+    *,
+    resolve: Callable[[str], Path],
+    header: str = BEARER,
 ) -> Credential:
     """Return the credential that `reference` ("env:NAME" or "file:PATH") names, to be sent in `header`.
 
-    In `BEARER` it travels as a bearer token, in any other header as it is. A variable is removed from
-    `environ` once read, so that no child process inherits it. Raises `ConfigError` when it is missing, empty,
-    unreadable, or readable by others.
+    `resolve` finds the file of PATH, as for `credential_file`. In `BEARER` it travels as a bearer token, in
+    any other header as it is. A variable is removed from `environ` once read, so that no child process
+    inherits it. Raises `ConfigError` when it is missing, empty, no text of one line, unreadable, or readable
+    by others.
     """
-    kind, _, name = reference.partition(":")
-    value = environ.pop(name, "") if kind == "env" else _read_private(Path(name).expanduser())
-    if not value.strip() or not value.isascii():
-        raise _error("it is empty or not ASCII", f"put the token into {reference}")
-    token = value.strip()
+    file = credential_file(reference, resolve)
+    token = (_variable(reference, environ) if file is None else _read_private(file)).strip()
+    if not token.isascii() or not token.isprintable() or not token:
+        raise _error("it is empty or not one line of ASCII", f"put the token into {reference}")
     return Credential(header=header, value=f"Bearer {token}" if header == BEARER else token)
 
 
-def _read_private(path: Path) -> str:
+def _variable(reference: str, environ: MutableMapping[str, str]) -> str:
     try:
-        if stat.S_IMODE(path.stat().st_mode) & 0o077:
-            raise _error("its file can be read by others", "chmod 600 the file")
-        return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        raise _error("its file cannot be read", "write the token into that file as text") from None
+        return environ.pop(reference.removeprefix("env:"), "")
+    except ValueError:
+        raise _error("no variable has such a name", "write env: and the name of a variable") from None
+
+
+def _read_private(path: Path) -> str:
+    def refuse(why: str) -> ConfigError:
+        fix = "write the token, and nothing else, into a text file of your own, and chmod 600 it"
+        return _error(f"its file {why}", fix)
+
+    try:
+        return read_regular(path, most=_MAX_BYTES, refuse=refuse, private=True).decode("ascii")
+    except UnicodeDecodeError:
+        raise refuse("is not ASCII") from None
 
 
 def _error(problem: str, fix: str) -> ConfigError:

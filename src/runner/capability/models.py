@@ -33,7 +33,7 @@ from typing import Annotated, BinaryIO, Final, Protocol
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic.dataclasses import dataclass
 
-from runner.capability.home import akaion_home
+from runner.capability.home import akaion_home, make_home
 from runner.kernel.errors import ModelError
 
 Progress = Callable[[int, int], None]
@@ -221,6 +221,8 @@ def fetch(
             progress(entry.size, entry.size)
             return target
     try:
+        if directory == models_dir():
+            make_home()
         directory.mkdir(parents=True, exist_ok=True)
         _require_space(entry, directory)
         with tempfile.TemporaryDirectory(prefix=".fetch-", dir=directory) as scratch:

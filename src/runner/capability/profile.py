@@ -1,27 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profile files: YAML 1.2 in, plain data and line numbers out.
 
-Owns reading, the merge of a practice's file over the shipped profile it names, and where each key
-stands. Judges nothing: `runner.kernel.config.parse_config` does. Carries I6: the topologies differ
-in these files only.
+Owns reading, the merge of a practice's file over the shipped profile it names, where each key stands, and
+what a path in it means. Judges nothing: `runner.kernel.config.parse_config` does. Carries I6: the topologies
+differ in these files only.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import resources
-from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import DuplicateKeyError
-from ruamel.yaml.error import MarkedYAMLError, YAMLError
-
+from runner.capability.files import read_regular
+from runner.capability.plainyaml import PlainYaml, Where, parse_plain
 from runner.kernel.errors import ConfigError, Mistake
 
 SHIPPED: Final = ("detached", "attached", "appliance")
-_MAX_BYTES: Final = 1 << 20
+_MAX_BYTES: Final = 64 << 10
+_MAX_NODES: Final = 10_000
+_NAME_ONE: Final = f"name a YAML file, or one of the shipped profiles: {', '.join(SHIPPED)}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +32,29 @@ class ProfileSource:
     folder: Path
     path: Path | None = None
     """The practice's own file; None for a shipped profile."""
-    tree: Any = field(repr=False, default=None)
+    lines: Mapping[Where, int] = field(repr=False, default_factory=dict)
 
-    def line(self, where: tuple[str | int, ...]) -> int:
+    def line(self, where: Where) -> int:
         """Return the line of the field at `where`, or of its nearest parent in the file, else 0."""
-        node, line = self.tree, 0
-        for part in where:
-            if isinstance(node, CommentedMap) and part in node:
-                line = node.lc.key(part)[0] + 1
-            elif isinstance(node, CommentedSeq) and isinstance(part, int) and part < len(node):
-                line = node.lc.item(part)[0] + 1
-            else:
-                return line
-            node = node[part]
+        line = 0
+        for depth in range(1, len(where) + 1):
+            if where[:depth] not in self.lines:
+                break
+            line = self.lines[where[:depth]]
         return line
+
+    def resolve(self, path: str, where: Where) -> Path:
+        """Return `path`, written at `where`, without links; a relative one starts at the profile's folder.
+
+        Raises `ConfigError` for one that no system can hold, that names an unknown user, or that is a loop.
+        """
+        try:
+            resolved = (self.folder / Path(path).expanduser()).resolve()
+            os.fsencode(resolved)
+        except (OSError, ValueError, RuntimeError):
+            dotted, fix = ".".join(map(str, where)), "write the path of a folder or file in full"
+            raise _error(self.file, self.line(where), dotted, "this is not a path", fix) from None
+        return resolved
 
 
 def read_profile(named: str | Path, overrides: Mapping[str, Any]) -> ProfileSource:
@@ -57,21 +65,28 @@ def read_profile(named: str | Path, overrides: Mapping[str, Any]) -> ProfileSour
     never pieced together from two files. Raises `ConfigError`.
     """
     if str(named) in SHIPPED:
-        data = _load(_shipped(str(named)), f"profiles/{named}.yaml")
+        data = _load(_shipped(str(named)), f"profiles/{named}.yaml").value
         return ProfileSource(data=_merge(data, overrides), file=f"profiles/{named}.yaml", folder=Path.cwd())
-    path = Path(named).expanduser()
-    tree = _load(_read(path), str(named))
-    base = tree.get("profile")
+    file = str(named)
+    path = _located(named)
+    tree = _load(_read(path, file), file)
+    base = tree.value.get("profile")
     if base not in SHIPPED:
-        line = tree.lc.key("profile")[0] + 1 if "profile" in tree else 0
         fix = f"write profile: followed by one of: {', '.join(SHIPPED)}"
-        raise _error(str(named), line, "profile", "the file does not say which profile it is", fix)
-    below = _plain(_load(_shipped(base), f"profiles/{base}.yaml"))
+        line = tree.lines.get(("profile",), 0)
+        raise _error(file, line, "profile", "the file does not say which profile it is", fix)
+    below = _plain(_load(_shipped(base), f"profiles/{base}.yaml").value)
     below["inference"].pop("remote", None)
-    merged = _merge(_merge(below, tree), overrides)
-    return ProfileSource(
-        data=merged, file=str(named), path=path.resolve(), folder=path.resolve().parent, tree=tree
-    )
+    merged = _merge(_merge(below, tree.value), overrides)
+    return ProfileSource(data=merged, file=file, path=path, folder=path.parent, lines=tree.lines)
+
+
+def _located(named: str | Path) -> Path:
+    """Return the path of the profile file, without links."""
+    try:
+        return Path(named).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError):
+        raise _error(str(named), 0, "", "the profile's name is not a path", _NAME_ONE) from None
 
 
 def _shipped(name: str) -> str:
@@ -82,44 +97,25 @@ def _shipped(name: str) -> str:
     return (Path(__file__).parents[3] / "profiles" / f"{name}.yaml").read_text(encoding="utf-8")
 
 
-def _read(path: Path) -> str:
-    try:
-        with path.open("rb") as file:
-            data = file.read(_MAX_BYTES + 1)
-    except OSError as error:
-        fix = f"name a YAML file, or one of the shipped profiles: {', '.join(SHIPPED)}"
-        raise _error(str(path), 0, "", f"the profile cannot be read ({error.strerror})", fix) from None
-    if len(data) > _MAX_BYTES:
-        raise _error(str(path), 0, "", "the profile is larger than 1 MiB", "name a profile file")
+def _read(path: Path, file: str) -> str:
+    def refuse(why: str) -> ConfigError:
+        return _error(file, 0, "", f"the profile {why}", _NAME_ONE)
+
+    data = read_regular(path, most=_MAX_BYTES, refuse=refuse)
     try:
         return data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise _error(str(path), 0, "", "the profile is not UTF-8", "save the file as UTF-8") from None
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise _error(file, line, "", "the profile is not UTF-8", "save the file as UTF-8") from None
 
 
-def _load(text: str, name: str) -> CommentedMap:
+def _load(text: str, name: str) -> PlainYaml:
     """Return the parsed mapping; raise `ConfigError` with the line for anything else."""
-    yaml = YAML(typ="rt", pure=True)
-    yaml.version = (1, 2)
-    try:
-        tree = yaml.load(StringIO(text))
-    except DuplicateKeyError as error:
-        raise _error(name, _mark(error), "", "a key stands twice", "keep one of the two") from None
-    except MarkedYAMLError as error:
-        raise _error(
-            name, _mark(error), "", "this is not YAML", "check indentation and quotes here"
-        ) from None
-    except (YAMLError, ValueError, RecursionError):
-        raise _error(name, 0, "", "this is not YAML", "write the profile as a YAML mapping") from None
-    if not isinstance(tree, CommentedMap):
-        raise _error(
-            name, 1, "", "a profile is a mapping of keys", "start with a line such as profile: detached"
-        )
+    tree = parse_plain(text, file=name, nodes=_MAX_NODES)
+    if not isinstance(tree.value, dict):
+        fix = "start with a line such as profile: detached"
+        raise _error(name, 1, "", "a profile is a mapping of keys", fix)
     return tree
-
-
-def _mark(error: MarkedYAMLError) -> int:
-    return int(error.problem_mark.line) + 1 if error.problem_mark is not None else 0
 
 
 def _merge(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

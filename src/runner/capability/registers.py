@@ -14,15 +14,14 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, Final
 
-from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedSeq
-from ruamel.yaml.error import YAMLError
-
+from runner.capability.files import read_regular
+from runner.capability.plainyaml import parse_plain
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
 
 _MAX_BYTES: Final = 8 << 20
+_MAX_NODES: Final = 500_000
 _COLUMNS: Final = frozenset({"name", "aliases", "class"})
 _CLASSES: Final = {"C2": DataClass.C2, "C3": DataClass.C3}
 
@@ -32,13 +31,11 @@ def read_register(path: Path) -> tuple[Listed, ...]:
 
     Raises `ConfigError` naming the file, the line and the fix; it never quotes the line.
     """
-    try:
-        data = path.read_bytes()[: _MAX_BYTES + 1]
-    except OSError as error:
-        problem = f"the register cannot be read ({error.strerror})"
-        raise _error(path, 0, problem, "correct perimeter.registers in the profile") from None
-    if len(data) > _MAX_BYTES:
-        raise _error(path, 0, "the register is larger than 8 MiB", "split off what is no longer needed")
+
+    def refuse(why: str) -> ConfigError:
+        return _error(path, 0, f"the register {why}", "correct perimeter.registers in the profile")
+
+    data = read_regular(path, most=_MAX_BYTES, refuse=refuse)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -66,22 +63,17 @@ def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                 },
             )
     except csv.Error:
-        raise _error(path, reader.line_num, "this is not CSV", "check the quotes here") from None
+        raise _error(path, reader.line_num + 1, "this is not CSV", "check the quotes here") from None
 
 
 def _yaml_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    yaml = YAML(typ="rt", pure=True)
-    yaml.version = (1, 2)
-    try:
-        tree = yaml.load(StringIO(text))
-    except (YAMLError, ValueError, RecursionError):
-        raise _error(path, 0, "this is not YAML", "write a list of names") from None
-    if tree is None:
+    tree = parse_plain(text, file=str(path), nodes=_MAX_NODES)
+    if tree.value is None:
         return
-    if not isinstance(tree, CommentedSeq):
+    if not isinstance(tree.value, list):
         raise _error(path, 1, "a register is a list", "write each name on a line that starts with '- '")
-    for index, item in enumerate(tree):
-        line = tree.lc.item(index)[0] + 1
+    for index, item in enumerate(tree.value):
+        line = tree.lines[(index,)]
         yield line, {"name": item} if isinstance(item, str) else _mapping(item, line, path)
 
 

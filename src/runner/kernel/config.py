@@ -32,6 +32,14 @@ class LocalityRequired(_Section):
     c3: Literal["L0", "L1", "L2"] = Field(default="L2", alias="C3")
 
 
+class RegistersConfig(_Section):
+    """Files the practice keeps: whom to look for, and whose contacts are no secret. YAML or CSV."""
+
+    clients: str | None = Field(default=None, min_length=1)
+    own_identity: str | None = Field(default=None, min_length=1)
+    public: str | None = Field(default=None, min_length=1)
+
+
 class PerimeterConfig(_Section):
     """What may leave, and what happens when judging it fails."""
 
@@ -42,6 +50,7 @@ class PerimeterConfig(_Section):
     redaction: Literal["off", "on"] = "off"
     """Whether what detectors find is replaced by tokens when it alone keeps a request from leaving."""
     locality_required: LocalityRequired = LocalityRequired()
+    registers: RegistersConfig = RegistersConfig()
     enforcement: Literal["cooperative"] = "cooperative"
 
     @property

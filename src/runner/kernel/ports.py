@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol
+from typing import Final, Protocol, TypeAlias
 
 from runner.kernel.inference import (
     Address,
@@ -185,9 +185,16 @@ class Classifier(Protocol):
         """Return what was found in `text`; `source` names the field it stands in, such as a JSON key."""
 
 
+FOREIGN: Final = "    | "
+"""The mark in front of each line of a rendering that a model wrote. No line of ours begins with it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
-    """What a person is asked: `rendering` is the exact text to show, class first, escaped."""
+    """What a person is asked: `rendering` is the exact text to show, escaped, class and tool first and last.
+
+    Its lines that begin with `FOREIGN` are the model's: whoever folds one repeats the mark.
+    """
 
     tool: str
     data_class: DataClass
@@ -218,10 +225,15 @@ class Effect(StrEnum):
     """A host program's own callable: unmediated, see the enforcement grades."""
 
 
+Identity: TypeAlias = tuple[int, int]
+"""Which folder or file something is, whatever its name: device and inode, as in stat(2)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Root:
-    """A granted folder: `alias` is how the model names it, `path` where it is on this machine.
+    """A granted folder: `alias` is how the model names it, `path` where it is on this machine, without links.
 
+    `identity` is which folder stood there when the grant was opened (None: not asked); another is refused.
     `declared` is the class the grant gives its files (None: the default for files decides, which redaction
     may lower if the root is `redactable`).
     """
@@ -231,6 +243,7 @@ class Root:
     declared: DataClass | None = None
     matter: str | None = None
     redactable: bool = False
+    identity: Identity | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

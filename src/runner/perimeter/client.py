@@ -2,18 +2,20 @@
 """The sealed client: one inference, in order, through the one way out.
 
 Owns the sequence encode, release, record, seal to disk, send, decode, label, validate. Leaves the
-judgement to `Perimeter.release()` and sending to the transport. Carries P1, I4 and I9.
+judgement to `Perimeter.release()` and sending to the transport. Carries P1, I4 and I9. Where redaction can
+help, the request is rewritten, encoded again and judged again: what leaves is always what was judged last.
 """
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Protocol, assert_never, final
 
 import anyio
 import anyio.to_thread
 
-from runner.kernel.decisions import Allowed, Denied, Redacted, Release
+from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.errors import (
     BackendError,
     EgressDenied,
@@ -23,11 +25,14 @@ from runner.kernel.errors import (
     TransportError,
 )
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest
-from runner.kernel.labels import Label, join_labels
+from runner.kernel.labels import DataClass, Label, join_labels
 from runner.kernel.messages import Block, BlockKind
-from runner.kernel.ports import Backend, Credential, Locality, LocalityCheck, ServerCheck, Transport
-from runner.perimeter.probe import egress_record
-from runner.perimeter.release import BackendTerms
+from runner.kernel.ports import Backend, Credential, LocalityCheck, ServerCheck, Transport
+from runner.perimeter.aside import aside
+from runner.perimeter.exchange import exchange
+from runner.perimeter.outgoing import Outgoing, Shown, judge_request, record_send, restored
+from runner.perimeter.redact import Redactor
+from runner.perimeter.release import BackendTerms, Checked
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import Task
 from runner.perimeter.trace import records
@@ -35,7 +40,7 @@ from runner.perimeter.trace.log import Trace
 from runner.perimeter.validate import fits, parse_json
 
 OnText = Callable[[str], None]
-"""Called with each piece of text as it arrives."""
+"""Called with each piece of text as it arrives. In a reply with a schema, tokens show as they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,14 +77,32 @@ class Boundary(Protocol):
     def registration(self, backend: str) -> Registration:
         """Return how `backend` is registered."""
 
-    async def check_locality(self, backend: Backend) -> Locality:
-        """Check and record how local `backend` is, now."""
+    async def check_locality(self, backend: Backend) -> Checked:
+        """Return how local `backend` is, checked now."""
 
-    def release(self, wire: WireRequest, label: Label, backend: str) -> Release:
+    def release(
+        self,
+        wire: WireRequest,
+        label: Label,
+        backend: str,
+        *,
+        removed: tuple[Span, ...] | None = None,
+        checked: Checked | None = None,
+    ) -> Release:
         """Judge the bytes."""
 
-    def task(self, goal: str) -> AbstractContextManager[Task]:
-        """Open a task."""
+    def record_egress(
+        self,
+        sent: records.Egress,
+        backend: Backend,
+        *,
+        task: str | None = None,
+        lowering: records.Declassify | None = None,
+    ) -> None:
+        """Put a send on record, after the grade it was judged with and what lowered its class."""
+
+    def task(self, goal: str, *, data_class: DataClass | None = None) -> AbstractContextManager[Task]:
+        """Open a task for a goal of at least this class."""
 
 
 @final
@@ -107,9 +130,12 @@ class SealedClient(Sealed):
         """The perimeter that sealed this client, to be compared by identity only."""
         return self._boundary
 
-    def task(self, goal: str) -> AbstractContextManager[Task]:
-        """Open a task for what the user asked, inside this client's perimeter."""
-        return self._boundary.task(goal)
+    def task(self, goal: str, *, data_class: DataClass | None = None) -> AbstractContextManager[Task]:
+        """Open a task for what the user asked, inside this client's perimeter.
+
+        `data_class` is the least class of `goal`, as the user says: None for what anybody types.
+        """
+        return self._boundary.task(goal, data_class=data_class)
 
     async def infer(self, request: InferenceRequest, *, task: Task, on_text: OnText | None = None) -> Reply:
         """Ask the model, if the perimeter lets these bytes go.
@@ -118,52 +144,109 @@ class SealedClient(Sealed):
         failed; `TraceError` when it could not be recorded, and then nothing was sent.
         """
         blocks = _blocks_of(request, task)
-        label = join_labels([task.mark, *(block.label for block in blocks)])
         wire = self._backend.encode(request)
-        locality = await self._boundary.check_locality(self._backend)
-        decision = self._boundary.release(wire, label, self._backend.name)
-        sent = egress_record(
-            self._boundary.trace,
-            decision,
-            wire,
-            backend=self._backend.name,
-            locality=locality,
-            inputs=tuple(block.id for block in blocks),
+        checked = await self._boundary.check_locality(self._backend)
+        outgoing = await self._judged(request, wire, blocks, checked, task)
+        sent = record_send(
+            self._boundary,
+            self._backend,
+            outgoing.decision,
+            wire=wire,
+            blocks=blocks,
+            checked=checked,
+            task=task,
         )
-        self._boundary.trace.append(sent, task=task.id)
         await anyio.to_thread.run_sync(self._boundary.trace.barrier)
-        match decision:
-            case Denied():
+        match outgoing.decision:
+            case Denied() as denied:
                 raise EgressDenied(
-                    backend=self._backend.name, reason=decision.reason, data_class=decision.data_class
+                    backend=self._backend.name, reason=denied.reason, data_class=denied.data_class
                 )
-            case Allowed() | Redacted():
-                reply = await self._exchange(decision.wire, request, sent, task, on_text)
+            case Allowed() | Redacted() as decision:
+                with self._failures_on_record(sent, task):
+                    raw, reply = await self._answered(request, outgoing, decision, task, on_text)
+                    examined = await aside(partial(task.examine, reply.text), size=len(reply.text))
             case _:
-                assert_never(decision)
-        block = task.mint(BlockKind.MODEL, reply.text, decision.label, blocks)
-        self._record_result(sent, task, "ok", len(reply.text.encode("utf-8", "surrogatepass")), block.id)
+                assert_never(outgoing.decision)
+        # What the model said is computed from what it saw: that is the residue. What stood behind the tokens
+        # stays in the label.
+        residue = decision.label
+        label = join_labels([task.mark, *(block.label for block in blocks), residue])
+        block = task.mint(BlockKind.MODEL, reply.text, label, blocks, residue=residue, examined=examined)
+        self._record_result(sent, task, "ok", len(raw.text.encode("utf-8", "surrogatepass")), block.id)
         return Reply(block=block, value=_validated(reply, request), usage=reply.usage)
 
-    async def _exchange(
+    async def _judged(
         self,
-        wire: WireRequest,
         request: InferenceRequest,
-        sent: records.Egress,
+        wire: WireRequest,
+        blocks: tuple[Block, ...],
+        checked: Checked,
+        task: Task,
+    ) -> Outgoing:
+        """Return the decision about `wire`, made with everything the task has seen until now.
+
+        What another call of this task reads meanwhile raises the mark (I8): then it is judged once more.
+        """
+        while True:
+            mark = task.mark
+            judge = partial(
+                judge_request,
+                self._boundary,
+                self._backend,
+                request,
+                wire=wire,
+                label=join_labels([mark, *(block.label for block in blocks)]),
+                ceiling=self._boundary.registration(self._backend.name).terms.ceiling,
+                checked=checked,
+                task=task,
+            )
+            outgoing = await aside(judge, size=len(wire.body))
+            if task.mark == mark:
+                return outgoing
+
+    async def _answered(
+        self,
+        request: InferenceRequest,
+        outgoing: Outgoing,
+        decision: Allowed | Redacted,
         task: Task,
         on_text: OnText | None,
+    ) -> tuple[InferenceReply, InferenceReply]:
+        """Send what was decided; return the reply as it came, and as it is with its tokens restored."""
+        match decision:
+            case Allowed():
+                raw = await self._exchange(decision.wire, request, on_text)
+                return raw, raw
+            case Redacted():
+                redactor = _map_of(task)
+                redactor.mark_sent(outgoing.entries)
+                shown = Shown(redactor, on_text, whole=request.schema is not None)
+                raw = await self._exchange(decision.wire, outgoing.request, shown.feed)
+                shown.finish()
+                return raw, restored(raw, request, redactor)
+            case _:
+                assert_never(decision)
+
+    async def _exchange(
+        self, wire: WireRequest, request: InferenceRequest, on_text: OnText | None
     ) -> InferenceReply:
-        """Send and decode; a failure is put on record with its status before it is raised."""
-        registration = self._boundary.registration(self._backend.name)
+        way = self._boundary.registration(self._backend.name)
+        return await exchange(
+            wire,
+            request,
+            self._backend,
+            transport=way.transport,
+            credential=way.credential,
+            timeout_s=way.timeout_s,
+            on_text=on_text,
+        )
+
+    @contextmanager
+    def _failures_on_record(self, sent: records.Egress, task: Task) -> Iterator[None]:
+        """Put how a send failed on record before that is raised."""
         try:
-            with anyio.fail_after(registration.timeout_s):
-                async with registration.transport.open(wire, credential=registration.credential) as reply:
-                    decoder = self._backend.decoder(request, reply.status)
-                    async for chunk in reply.chunks:
-                        text = decoder.feed(chunk)
-                        if text and on_text is not None:
-                            on_text(text)
-                    return decoder.finish()
+            yield
         except TimeoutError:
             self._record_result(sent, task, "timeout", 0, None)
             raise TransportError(f"backend {self._backend.name!r} did not answer in time") from None
@@ -188,11 +271,18 @@ class SealedClient(Sealed):
 
 
 def _blocks_of(request: InferenceRequest, task: Task) -> tuple[Block, ...]:
-    """Return the request's blocks; raise `SealError` for one that this task did not mint unaltered."""
-    blocks = tuple(block for message in request.messages for block in message.blocks)
+    """Return the request's blocks, each once; raise `SealError` for one this task did not mint unaltered."""
+    blocks = tuple(dict.fromkeys(block for message in request.messages for block in message.blocks))
     if not all(task.owns(block) for block in blocks):
         raise SealError("a request holds a block that this task did not mint: nobody knows its label")
     return blocks
+
+
+def _map_of(task: Task) -> Redactor:
+    """Return the task's map; raise `SealError` if it has none, and so nothing was redacted by it."""
+    if task.redactor is None:
+        raise SealError("a redacted request without a map")
+    return task.redactor
 
 
 def _validated(reply: InferenceReply, request: InferenceRequest) -> Any:  # noqa: ANN401 - parsed JSON

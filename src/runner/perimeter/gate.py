@@ -5,9 +5,9 @@ Owns `seal`, `seal_tools`, `task` and `release`, the single call site of P1. Lea
 call to `client.py` and `toolbox.py`, and the rules to `release.py` and `policy.py`.
 """
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Final, final
 
 from runner.kernel.decisions import Denied, Release, Span
@@ -19,13 +19,14 @@ from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.policy import Policy
 from runner.perimeter.probe import ask_server
 from runner.perimeter.redact import Redactor
-from runner.perimeter.release import Rules, judge
+from runner.perimeter.release import Checked, Rules, judge
 from runner.perimeter.sealed import claim_witness
 from runner.perimeter.task import Task
 from runner.perimeter.toolbox import SealedTools
 from runner.perimeter.trace import records
 from runner.perimeter.trace.commit import caps_digest
 from runner.perimeter.trace.log import Trace
+from runner.perimeter.validate import unjudgeable
 
 _WITNESS: Final = claim_witness()
 _UNPROBED: Final = caps_digest({"probed": False})
@@ -33,12 +34,6 @@ _UNPROBED: Final = caps_digest({"probed": False})
 
 LOCALITY_FRESH_S: Final = 5.0
 """How long a checked locality grade counts, in seconds: one connection's beginning, no more."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Checked:
-    locality: Locality
-    at: float
 
 
 @final
@@ -61,7 +56,9 @@ class Perimeter:
         self.approver = approver
         self._rules = rules
         self._registrations = dict(registrations)
-        self._checked: dict[str, _Checked] = {}
+        self._finished: dict[str, Checked] = {}  # the last whole check of each backend; no half of one
+        self._recording = threading.Lock()  # guards _recorded, and a send beside its grade
+        self._recorded: dict[str, Locality] = {}  # the latest grade on record, by backend
 
     def __repr__(self) -> str:
         """Return the registered names only."""
@@ -73,21 +70,36 @@ class Perimeter:
         return SealedClient(_WITNESS, self, backend)
 
     def seal_tools(self, tools: Sequence[Tool]) -> SealedTools:
-        """Return `tools` behind the policy; raise `SealError` when two have one name."""
+        """Return `tools` behind the policy.
+
+        Raises `SealError` when two have one name, and for one whose arguments could take for ever to judge.
+        """
         by_name = {tool.spec.name: tool for tool in tools}
         if len(by_name) != len(tools):
             raise SealError("two tools have the same name")
+        for name, tool in by_name.items():
+            where = unjudgeable(tool.spec.parameters)
+            if where is not None:
+                raise SealError(
+                    f"tool {name!r}: {where} of its parameters could take for ever to judge."
+                    " Fix: use patterns that RE2 compiles, without look-around and back-references"
+                )
         return SealedTools(_WITNESS, self, by_name)
 
     @contextmanager
-    def task(self, goal: str) -> Iterator[Task]:
-        """Open a task for what the user asked, and close it on record however it ends."""
+    def task(self, goal: str, *, data_class: DataClass | None = None) -> Iterator[Task]:
+        """Open a task for what the user asked, and close it on record however it ends.
+
+        `data_class` is the least class of `goal`, as the user says; None leaves it at the default.
+        """
         task = Task(
             goal,
             trace=self.trace,
             classifier=self._rules.classifier,
             fault_as_c3=self._rules.fault_as_c3,
+            data_class=data_class,
             redactor=Redactor(self.trace.mint_id) if self._rules.redaction else None,
+            echo=self._rules.echo,
         )
         try:
             yield task
@@ -97,17 +109,25 @@ class Perimeter:
         task.end(task.outcome)
 
     def release(
-        self, wire: WireRequest, label: Label, backend: str, *, removed: tuple[Span, ...] | None = None
+        self,
+        wire: WireRequest,
+        label: Label,
+        backend: str,
+        *,
+        removed: tuple[Span, ...] | None = None,
+        checked: Checked | None = None,
     ) -> Release:
         """Return whether the bytes of `wire`, made from content labelled `label`, may go to `backend`.
 
-        `removed` says that they were redacted, and where. Total: an unknown backend, a stale locality and any fault are `Denied`.
+        `removed` says that they were redacted, and where. `checked` is the caller's own check of locality;
+        without one, the last that was finished counts. Total: an unknown backend, a stale locality and any
+        fault are `Denied`.
         """
         registration = self._registrations.get(backend)
         if registration is None:
             return Denied(reason="backend-not-registered", data_class=max(label.data_class, DataClass.C2))
-        checked = self._checked.get(backend)
-        if checked is None or self.clock.monotonic() - checked.at > LOCALITY_FRESH_S:
+        checked = self._finished.get(backend) if checked is None else checked
+        if checked is None or checked.backend != backend or self._is_stale(checked):
             return Denied(reason="locality-stale", data_class=label.data_class)
         return judge(
             wire,
@@ -124,8 +144,8 @@ class Perimeter:
             raise SealError(f"backend {backend!r} is not registered by the profile")
         return self._registrations[backend]
 
-    async def check_locality(self, backend: Backend) -> Locality:
-        """Return how local `backend` is, checked now; a change goes on record (I10).
+    async def check_locality(self, backend: Backend) -> Checked:
+        """Return how local `backend` is, checked now (I10).
 
         First by its address. A server on this machine is then asked about itself, and what it says may raise
         the grade or lower it; its questions go out under the grade of the address.
@@ -134,20 +154,40 @@ class Perimeter:
         locality = Locality.REMOTE
         if registration.terms.local:
             locality = await registration.locality.grade(registration.terms.address)
-        self._note(backend, locality)
+        checked = self._checked(backend, locality)
         if locality is Locality.L0 and registration.server is not None:
             questions = registration.server.questions
-            answers = await ask_server(self, backend.name, registration.transport, questions, locality)
-            locality = registration.server.grade(answers)
-            self._note(backend, locality)
-        return locality
+            answers = await ask_server(self, backend, registration.transport, questions, checked)
+            checked = self._checked(backend, registration.server.grade(answers))
+        self._finished[backend.name] = checked
+        return checked
 
-    def _note(self, backend: Backend, locality: Locality) -> None:
-        """Keep a checked grade; put it on record if it is not the latest one there."""
-        known = self._checked.get(backend.name)
-        self._checked[backend.name] = _Checked(locality=locality, at=self.clock.monotonic())
-        if known is None or known.locality is not locality:
-            self.trace.append(self._backend_record(backend, locality))
+    def record_egress(
+        self,
+        sent: records.Egress,
+        backend: Backend,
+        *,
+        task: str | None = None,
+        lowering: records.Declassify | None = None,
+    ) -> None:
+        """Put a send to `backend` on record, after the grade it was judged with and what lowered its class.
+
+        A grade that is not the latest on record goes first, and no other call's comes between the two: the
+        record tells of each send how local its backend was for that very send. Raises `TraceError`.
+        """
+        with self._recording:
+            if self._recorded.get(backend.name) is not sent.locality:
+                self.trace.append(self._backend_record(backend, sent.locality))
+                self._recorded[backend.name] = sent.locality
+            if lowering is not None:
+                self.trace.append(lowering, task=task)
+            self.trace.append(sent, task=task)
+
+    def _checked(self, backend: Backend, locality: Locality) -> Checked:
+        return Checked(backend=backend.name, locality=locality, at=self.clock.monotonic())
+
+    def _is_stale(self, checked: Checked) -> bool:
+        return self.clock.monotonic() - checked.at > LOCALITY_FRESH_S
 
     def _backend_record(self, backend: Backend, locality: Locality) -> records.Backend:
         return records.Backend(

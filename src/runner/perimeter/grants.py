@@ -2,24 +2,29 @@
 """From a profile's grants to the policy kernel's, with every mistake found at once.
 
 Owns what a grant may not say: a tool nobody has, write access to the perimeter's own files, any access
-to its keys. Leaves deciding to `policy.py`. Carries I1 and I5. Pure: paths arrive resolved.
+to its keys. Leaves deciding to `policy.py`. Carries I1, I5 and P3: one alias is one folder in every tool, and
+a host tool is one whatever it claims. Pure: paths arrive resolved.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import chain, count
 from pathlib import PurePath
 from typing import TypeAlias
 
-from runner.kernel.config import Grant
-from runner.kernel.errors import ConfigError, Mistake
+from runner.kernel.config import Grant, GrantedPath
+from runner.kernel.errors import ConfigError, Mistake, ToolError
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import JsonObject
-from runner.kernel.ports import Effect, Root, Tool
+from runner.kernel.ports import Effect, Identity, Root, Tool
 from runner.perimeter.policy import Policy, ToolGrant
 from runner.perimeter.task import FILE_DEFAULT
 from runner.perimeter.validate import plain
 
-Blame: TypeAlias = Callable[[tuple[str | int, ...], str, str], Mistake]
+Where: TypeAlias = tuple[str | int, ...]
+"""The location of a field."""
+Blame: TypeAlias = Callable[[Where, str, str], Mistake]
 """Makes a `Mistake` of (field location, problem, fix)."""
 
 
@@ -27,47 +32,92 @@ def compile_policy(
     grants: Sequence[Grant],
     tools: Mapping[str, Tool],
     *,
-    resolve: Callable[[str], str],
+    host_tools: AbstractSet[str],
+    resolve: Callable[[str, Where], str],
     unwritable: Sequence[str],
     untouchable: Sequence[str],
     blame: Blame,
 ) -> Policy:
     """Return the policy of `grants` over `tools` (by name).
 
-    `resolve` turns a configured path into an absolute one without links. No grant may write to a path
-    that overlaps `unwritable`, and none may touch one that overlaps `untouchable` at all. Raises
-    `ConfigError` with every mistake.
+    `host_tools` names those the program passed in: they are host tools, whatever effect they claim; only a
+    claim to write is believed. `resolve` turns a configured path (and its location) into an absolute one
+    without links, or raises `ConfigError`. No grant may write to a path that overlaps `unwritable`, and none
+    may touch one that overlaps `untouchable` at all. Raises `ConfigError` with every mistake.
     """
     mistakes: list[Mistake] = []
+    aliases = _Aliases()
     compiled: dict[str, ToolGrant] = {}
     for index, grant in enumerate(grants):
-        where: tuple[str | int, ...] = ("policy", "grants", index)
+        where: Where = ("policy", "grants", index)
         tool = tools.get(grant.tool)
         if tool is None:
             known = ", ".join(sorted(tools))
             mistakes.append(blame((*where, "tool"), "no such tool", f"use one of: {known}"))
             continue
-        roots = tuple(_roots(grant, resolve))
+        roots: list[Root] = []
         writes = grant.access == "write" or tool.effect is Effect.WRITE
-        for number, root in enumerate(roots):
-            if any(_overlap(root.path, path) for path in untouchable):
+        for number, entry in enumerate(grant.paths):
+            place: Where = (*where, "paths", number)
+            try:
+                path = resolve(entry.path, place)
+            except ConfigError as error:
+                mistakes += error.mistakes
+                continue
+            if any(root.path == path for root in roots):
+                mistakes.append(blame(place, "this grant names the same place twice", "keep one of the two"))
+            elif any(_overlap(path, other) for other in untouchable):
                 problem, fix = "the perimeter's keys lie here", "grant a folder that does not hold them"
-                mistakes.append(blame((*where, "paths", number), problem, fix))
-            elif writes and any(_overlap(root.path, path) for path in unwritable):
+                mistakes.append(blame(place, problem, fix))
+            elif writes and any(_overlap(path, other) for other in unwritable):
                 problem = "the perimeter's own files lie here and this grant may write"
                 fix = "grant a folder that holds neither profile, trace nor home"
-                mistakes.append(blame((*where, "paths", number), problem, fix))
+                mistakes.append(blame(place, problem, fix))
+            roots.append(_root(entry, path, aliases.of(path)))
         compiled[grant.tool] = ToolGrant(
             tool=grant.tool,
-            effect=tool.effect,
+            effect=Effect.HOST if grant.tool in host_tools else tool.effect,
             parameters=tool.spec.parameters,
-            path_arguments=tool.path_arguments,
-            roots=roots,
+            path_arguments=frozenset(tool.path_arguments),
+            roots=tuple(roots),
             ask=grant.approval == "ask",
         )
     if mistakes:
         raise ConfigError(mistakes)
     return Policy(grants=_with_highest_classes(compiled))
+
+
+def pin_policy(
+    policy: Policy, grants: Sequence[Grant], *, identify: Callable[[str], Identity], blame: Blame
+) -> Policy:
+    """Return `policy`, compiled of `grants`, with each root held to the folder that stands there now.
+
+    `identify` says which one that is, or raises `ToolError`. Raises `ConfigError` with every path where none
+    is, each once.
+    """
+    mistakes: list[Mistake] = []
+    found: dict[str, Identity | None] = {}
+    for index, grant in enumerate(grants):
+        for number, root in enumerate(policy.grants[grant.tool].roots):
+            if root.path in found:
+                continue
+            try:
+                found[root.path] = identify(root.path)
+            except ToolError:
+                found[root.path] = None
+                problem = f"no folder or file that can be read is at {root.path!a}"
+                place: Where = ("policy", "grants", index, "paths", number)
+                mistakes.append(blame(place, problem, "make it, or correct the path in the profile"))
+    if mistakes:
+        raise ConfigError(mistakes)
+    return Policy(
+        grants={
+            tool: replace(
+                grant, roots=tuple(replace(root, identity=found[root.path]) for root in grant.roots)
+            )
+            for tool, grant in policy.grants.items()
+        }
+    )
 
 
 def policy_document(policy: Policy) -> JsonObject:
@@ -82,6 +132,7 @@ def _grant_document(grant: ToolGrant) -> JsonObject:
             "path": root.path,
             "declared": None if root.declared is None else root.declared.name,
             "matter": root.matter,
+            "redactable": root.redactable,
         }
         for root in grant.roots
     ]
@@ -95,19 +146,33 @@ def _grant_document(grant: ToolGrant) -> JsonObject:
     }
 
 
-def _roots(grant: Grant, resolve: Callable[[str], str]) -> Iterator[Root]:
-    """Yield the roots of a grant, each with an alias of its own: its folder's name, numbered if need be."""
-    used: set[str] = set()
-    for entry in grant.paths:
-        path = resolve(entry.path)
-        name = alias = PurePath(path).name or "root"
-        number = 1
-        while alias in used:
-            number += 1
-            alias = f"{name}-{number}"
-        used.add(alias)
-        declared = None if entry.data_class is None else DataClass.parse(entry.data_class)
-        yield Root(alias=alias, path=path, declared=declared, matter=entry.matter)
+def _root(entry: GrantedPath, path: str, alias: str) -> Root:
+    return Root(
+        alias=alias,
+        path=path,
+        declared=None if entry.data_class is None else DataClass.parse(entry.data_class),
+        matter=entry.matter,
+        redactable=entry.redactable,
+    )
+
+
+class _Aliases:
+    """The alias of each path of a profile: its last name, numbered in the order of the grants if need be.
+
+    One alias is one folder in every tool, so that what one tool calls `cases/a.txt` is that file in another.
+    """
+
+    def __init__(self) -> None:
+        self._by_path: dict[str, str] = {}
+
+    def of(self, path: str) -> str:
+        """Return the alias of the resolved `path`."""
+        if path not in self._by_path:
+            name = PurePath(path).name or "root"
+            names = chain([name], (f"{name}-{number}" for number in count(2)))
+            taken = set(self._by_path.values())
+            self._by_path[path] = next(each for each in names if each not in taken)
+        return self._by_path[path]
 
 
 def _overlap(one: str, other: str) -> bool:
@@ -116,7 +181,10 @@ def _overlap(one: str, other: str) -> bool:
 
 
 def _with_highest_classes(grants: Mapping[str, ToolGrant]) -> dict[str, ToolGrant]:
-    """Return `grants` with each root at the highest class that any root overlapping it has."""
+    """Return `grants` with each root at the highest class that any root overlapping it has.
+
+    A root is redactable only if every root that overlaps it is.
+    """
     every = [root for grant in grants.values() for root in grant.roots]
     return {
         tool: replace(grant, roots=tuple(_raised(root, every) for root in grant.roots))
@@ -125,7 +193,9 @@ def _with_highest_classes(grants: Mapping[str, ToolGrant]) -> dict[str, ToolGran
 
 
 def _raised(root: Root, every: Sequence[Root]) -> Root:
-    beside = [other.declared for other in every if _overlap(root.path, other.path)]
-    if all(declared is None for declared in beside):
+    overlapping = [other for other in every if _overlap(root.path, other.path)]
+    root = replace(root, redactable=all(other.redactable for other in overlapping))
+    if all(other.declared is None for other in overlapping):
         return root
-    return replace(root, declared=max(FILE_DEFAULT if item is None else item for item in beside))
+    classes = [FILE_DEFAULT if other.declared is None else other.declared for other in overlapping]
+    return replace(root, declared=max(classes))

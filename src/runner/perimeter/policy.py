@@ -20,7 +20,10 @@ OTHER = "other"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolGrant:
-    """What the profile grants one tool: its argument schema, the roots of its paths, and the approval."""
+    """What the profile grants one tool: its argument schema, the roots of its paths, and the approval.
+
+    `effect` is what the perimeter takes it for, which for a host tool is `HOST`, whatever the tool claims.
+    """
 
     tool: str
     effect: Effect
@@ -70,16 +73,24 @@ def decide(policy: Policy, call: ToolCall) -> ToolVerdict:
 
 
 def narrow(policy: Policy, call: ToolCall) -> GrantedCall:
-    """Return `call` with only the roots its paths name; call it after `decide` did not deny.
+    """Return `call` with the roots that any of its paths names; call it after `decide` did not deny.
 
     Raises `KeyError` for a tool without a grant.
     """
     grant = policy.grants[call.tool]
-    roots = grant.roots
-    for name in grant.path_arguments:
-        named = _roots_of(str(call.arguments.get(name, ".")), grant.roots)
-        roots = tuple(root for root in roots if root in named)
+    paths = [str(call.arguments.get(name, ".")) for name in grant.path_arguments]
+    named = {root for path in paths for root in _roots_of(path, grant.roots)}
+    roots = tuple(root for root in grant.roots if root in named) if paths else grant.roots
     return GrantedCall(arguments=call.arguments, roots=roots)
+
+
+def reach(policy: Policy, call: ToolCall) -> tuple[Root, ...]:
+    """Return every root whose content `call` may bring back: nothing holds a host tool to the ones it names.
+
+    Raises `KeyError` for a tool without a grant.
+    """
+    grant = policy.grants[call.tool]
+    return grant.roots if grant.effect is Effect.HOST else narrow(policy, call).roots
 
 
 def _roots_of(path: str, roots: tuple[Root, ...]) -> tuple[Root, ...]:

@@ -16,7 +16,8 @@ from runner.kernel.decisions import Allowed, Denied, Redacted, Release
 from runner.kernel.errors import Redirected, TransportError
 from runner.kernel.inference import Answer, WireRequest
 from runner.kernel.labels import Label
-from runner.kernel.ports import Locality, Transport
+from runner.kernel.ports import Backend, Locality, Transport
+from runner.perimeter.release import Checked
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
 
@@ -32,25 +33,30 @@ class Gate(Protocol):
     def trace(self) -> Trace:
         """The record."""
 
-    def release(self, wire: WireRequest, label: Label, backend: str) -> Release:
+    def release(
+        self, wire: WireRequest, label: Label, backend: str, *, checked: Checked | None = None
+    ) -> Release:
         """Judge the bytes."""
+
+    def record_egress(self, sent: records.Egress, backend: Backend, *, task: str | None = None) -> None:
+        """Put a send on record, after the grade it was judged with."""
 
 
 async def ask_server(
-    gate: Gate, backend: str, transport: Transport, questions: Sequence[WireRequest], locality: Locality
+    gate: Gate, backend: Backend, transport: Transport, questions: Sequence[WireRequest], checked: Checked
 ) -> tuple[Answer | None, ...]:
-    """Put `questions` to the server of `backend`, whose grade on record is `locality`; return its answers.
+    """Put `questions` to the server of `backend`, whose address was `checked`; return its answers.
 
     An answer is None when the question was denied, or got no whole reply in time. A redirect is an answer
     without a body. Raises `TraceError` when it could not be recorded, and then nothing was sent.
     """
-    decisions = [gate.release(wire, Label(), backend) for wire in questions]
+    decisions = [gate.release(wire, Label(), backend.name, checked=checked) for wire in questions]
     sends = [
-        egress_record(gate.trace, decision, wire, backend=backend, locality=locality, inputs=())
+        egress_record(gate.trace, decision, wire, backend=backend.name, locality=checked.locality, inputs=())
         for decision, wire in zip(decisions, questions, strict=True)
     ]
     for sent in sends:
-        gate.trace.append(sent)
+        gate.record_egress(sent, backend)
     await anyio.to_thread.run_sync(gate.trace.barrier)
     return tuple(
         [
@@ -102,8 +108,12 @@ def egress_record(
     backend: str,
     locality: Locality,
     inputs: tuple[str, ...],
+    declassify: str | None = None,
 ) -> records.Egress:
-    """Return the record of sending `wire`, made from the blocks `inputs`, or of denying it."""
+    """Return the record of sending `wire`, made from the blocks `inputs`, or of denying it.
+
+    `declassify` names the record that lowered their class, if one did.
+    """
     word: Literal["allowed", "redacted", "denied"]
     match decision:
         case Allowed():
@@ -126,4 +136,5 @@ def egress_record(
         reason=reason,
         payload_commit=trace.commit(body),
         bytes=len(body),
+        declassify=declassify,
     )

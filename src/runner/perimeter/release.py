@@ -8,14 +8,17 @@ backend whatever the configuration says.
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
 
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import Json
 from runner.kernel.ports import Classifier, Locality
+from runner.perimeter.classify import EchoIndex
+from runner.perimeter.judged import JudgedTexts
+from runner.perimeter.seams import across
 
 ABOVE_CEILING: Final = "class-above-ceiling"
 """The one reason for which redaction is tried."""
@@ -32,14 +35,41 @@ class BackendTerms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """How local the backend of this name was found to be, `at` seconds of the monotonic clock.
+
+    A value: a judgement is made with the check of its own call, whatever other calls find meanwhile.
+    """
+
+    backend: str
+    locality: Locality
+    at: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How the profile judges: the classifier, its fault mode, the locality C2 and C3 need, redaction."""
+    """How the profile judges: the classifier, its fault mode, the locality C2 and C3 need, redaction.
+
+    `echo` holds what this runtime has read, `judged` what it has classified: one of each per runtime.
+    `fragments` finds what may be split over several texts; None looks at each text by itself.
+    """
 
     classifier: Classifier
     fault_as_c3: bool
     locality_c2: Locality
     locality_c3: Locality
     redaction: bool = False
+    echo: EchoIndex = field(default_factory=lambda: EchoIndex(b""))
+    judged: JudgedTexts = field(default_factory=JudgedTexts)
+    fragments: Classifier | None = None
+
+    def class_of(self, text: str, source: str | None) -> DataClass:
+        """Return the class that rules and echoes find in `text`, which stands under the name `source`.
+
+        Raises what the classifier raises. An echo is looked for anew each time: what was read since may have
+        changed the answer.
+        """
+        return max(self.judged.class_of(self.classifier, text, source), self.echo.class_of(text))
 
     def needed(self, data_class: DataClass) -> Locality:
         """Return the locality grade a local backend needs for content of `data_class`."""
@@ -70,11 +100,11 @@ def judge(
     try:
         judged = label.with_detected(detect(wire, rules))
         decision = _decide(wire, judged, terms, locality, rules)
-        if removed is not None and isinstance(decision, Allowed):
-            return Redacted(wire=wire, label=judged, spans=removed)
-        return decision
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return Denied(reason="fault.release", data_class=max(label.data_class, DataClass.C2))
+    if removed is not None and isinstance(decision, Allowed):
+        return Redacted(wire=decision.wire, label=decision.label, spans=removed)
+    return decision
 
 
 def _decide(
@@ -82,13 +112,15 @@ def _decide(
 ) -> Release:
     """Return the first objection as a denial; without one, the bytes are allowed.
 
-    A backend that the profile calls local and the check calls remote is judged as remote.
+    A backend that the profile calls local and the check calls remote gets nothing: the profile permits no
+    way out under that name.
     """
     found = label.data_class
-    away = not terms.local or locality is Locality.REMOTE
+    away = not terms.local
     ceiling = -1 if terms.ceiling is None else terms.ceiling
     objections = (
         ("address-not-registered", wire.address != terms.address),
+        ("not-local", not away and locality is Locality.REMOTE),
         ("locality-too-weak", not away and locality.rank < rules.needed(found).rank),
         ("c3-never-leaves", away and found is DataClass.C3),
         ("nothing-may-leave", away and terms.ceiling is None),
@@ -108,9 +140,14 @@ def detect(wire: WireRequest, rules: Rules) -> DataClass:
     """
     bodiless = wire.method == "GET" and not wire.body
     body = None if bodiless else json.loads(wire.body, object_pairs_hook=_Members)
-    texts = [(None, wire.path), *wire.headers, *_texts(body)]
+    inside = list(_texts(body))
+    texts = [(None, wire.path), *wire.headers, *((leaf.name, leaf.text) for leaf in inside)]
     try:
-        return max(rules.classifier.classify(text, source=source).data_class for source, text in texts)
+        found = max(rules.class_of(text, source) for source, text in texts)
+        if rules.fragments is None:
+            return found
+        values = [(leaf.name, leaf.text) for leaf in inside if leaf.is_value]
+        return max(found, across(values, rules.fragments))
     except Exception:
         if rules.fault_as_c3:
             return DataClass.C3
@@ -121,20 +158,27 @@ class _Members(list[tuple[str, Json]]):
     """A JSON object as its members in order: a repeated name hides nothing, as it would in a dict."""
 
 
-def _texts(value: Json) -> Iterator[tuple[str | None, str]]:
-    """Yield every string, number and member name in `value` with the name it stands under; no recursion."""
+class _Leaf(NamedTuple):
+    """A text of the body, the name it stands under, and whether it is a value or itself a name."""
+
+    name: str | None
+    text: str
+    is_value: bool
+
+
+def _texts(value: Json) -> Iterator[_Leaf]:
+    """Yield every string and number in `value` in order, and every member name; no recursion."""
     stack: list[tuple[str | None, Json]] = [(None, value)]
     while stack:
         match stack.pop():
             case _, _Members() as members:
-                for name, item in members:
-                    yield None, name
-                    stack.append((name, item))
+                yield from (_Leaf(None, name, False) for name, _ in members)
+                stack.extend(reversed(members))
             case name, list() as items:
-                stack.extend((name, item) for item in items)
+                stack.extend((name, item) for item in reversed(items))
             case name, str() as text:
-                yield name, text
+                yield _Leaf(name, text, True)
             case name, int() | float() as number:
-                yield name, str(number)
+                yield _Leaf(name, str(number), True)
             case _:
                 pass

@@ -4,7 +4,8 @@
 Owns the seal itself. A sealed object cannot be constructed, subclassed, copied or pickled outside
 `Perimeter.seal` and `Perimeter.seal_tools`: they hold the one witness its constructor asks for.
 Carries the structural half of P1. In-process Python is trusted code, so this stops mistakes, not
-a hostile author: see the enforcement grades.
+a hostile author: see the enforcement grades. `object.__new__` goes around the constructor and yields an empty
+shell: it holds no backend, no tool and no perimeter, so every use of it is an `AttributeError`.
 """
 
 from typing import Final, NoReturn, SupportsIndex

@@ -7,18 +7,21 @@ included. Nothing the loop or a model does lowers it (I8); a clean sub-task is a
 
 Beside the mark stands the residue: what would be left of it if everything that detectors find were removed.
 It too only rises. What a model said, or a tool returned, after seeing a value in clear is computed from it
-and stays in the residue, however it is spelled; so redaction lowers what stands in a text, never a conclusion.
+and stays in the residue, however it is spelled. So redaction lowers what stands in a text, no conclusion.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from runner.kernel.errors import ClassifierFault
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, JsonObject
-from runner.kernel.ports import Classifier
-from runner.perimeter.redact import RedactedRequest, Redactor, redact_request
+from runner.kernel.ports import Classifier, Hit
+from runner.perimeter.classify import EchoIndex
+from runner.perimeter.redact import Redactor
+from runner.perimeter.rewrite import RedactedRequest, redact_request
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
 
@@ -32,12 +35,23 @@ REDACTED_DEFAULT: Final = DataClass.C1
 """What is left of `FILE_DEFAULT`, after redaction, under a grant that says `redactable: true`."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Examined:
+    """What echoes and detectors find in `text`. Made in any thread; on record once `Task.mint` takes it."""
+
+    text: str = field(repr=False)
+    echoed: DataClass
+    detected: DataClass
+    hits: tuple[Hit, ...] = field(default=(), repr=False)
+
+
 class Task:
     """One task of a user. Made by `Perimeter.task`, used by the sealed client and tools."""
 
     __slots__ = (
         "_blocks",
         "_classifier",
+        "_echo",
         "_fault_as_c3",
         "_mark",
         "_peak",
@@ -56,10 +70,14 @@ class Task:
         trace: Trace,
         classifier: Classifier,
         fault_as_c3: bool,
+        data_class: DataClass | None = None,
         redactor: Redactor | None = None,
+        echo: EchoIndex | None = None,
     ) -> None:
         """Open the task on record; without a `redactor` nothing in it is ever redacted.
 
+        `data_class` is the least class of `goal`, as its user says; None leaves it at `GOAL_DEFAULT`. `echo`
+        is what this runtime's tasks have read: text that repeats it takes its class.
         Raises `ClassifierFault`, unless the profile counts a fault as C3.
         """
         self.id = trace.mint_id()
@@ -67,15 +85,17 @@ class Task:
         self._trace = trace
         self._classifier = classifier
         self._fault_as_c3 = fault_as_c3
+        self._echo = EchoIndex(b"") if echo is None else echo
         self.redactor = redactor
         self._mark = self._residue = BOTTOM
         self._blocks: dict[str, Block] = {}
         self._peak: Block | None = None
-        label = Label(default=GOAL_DEFAULT)
-        found = label.with_detected(self._detect(goal)).data_class
-        start = records.TaskStart(goal_commit=trace.commit(_payload(goal)), data_class=found)
+        label = Label(default=GOAL_DEFAULT) if data_class is None else Label(declared=data_class)
+        examined = self.examine(goal)
+        found = label.with_detected(max(examined.detected, examined.echoed))
+        start = records.TaskStart(goal_commit=trace.commit(_payload(goal)), data_class=found.data_class)
         trace.append(start, task=self.id)
-        self.goal = self.mint(BlockKind.GOAL, goal, label)
+        self.goal = self.mint(BlockKind.GOAL, goal, found, residue=label, examined=examined)
 
     def __repr__(self) -> str:
         """Return id and class, never content."""
@@ -111,7 +131,7 @@ class Task:
     def derive(self, text: str, inputs: Sequence[Block]) -> Block:
         """Return a block made of pieces of `inputs` (at least one): a cut, a quote, a page of them.
 
-        For program code, which is trusted. What a model makes of blocks is a reply, and carries its own label.
+        For program code, which is trusted. What a model makes of blocks is a reply, with a label of its own.
         """
         label = join_labels(block.label for block in inputs)
         block = self.mint(BlockKind.DERIVED, text, label, inputs, residue=BOTTOM)
@@ -132,13 +152,19 @@ class Task:
         inputs: Sequence[Block] = (),
         *,
         residue: Label | None = None,
+        examined: Examined | None = None,
     ) -> Block:
         """Return a new block, on record with what detectors add to `label`; raise the mark by it.
 
-        `residue` is the part of `label` that redaction cannot lower: all of it, when not given. For the
-        perimeter's own use: the label of what a model or tool returned is the caller's to know.
+        `residue` is the part of `label` that redaction cannot lower: all of it, when not given. The class of
+        what `text` repeats, which was declared elsewhere, is always part of it. `examined` is what was found
+        in this very text before; of another text, it does not count. For the perimeter's own use: the label
+        of what a model or tool returned is the caller's to know.
         """
-        given, label = label, label.with_detected(self._detect(text))
+        if examined is None or examined.text != text:
+            examined = self.examine(text)
+        residue = (label if residue is None else residue).with_detected(examined.echoed)
+        label = label.with_detected(max(examined.echoed, self._learned(examined)))
         block = Block(id=self._trace.mint_block(), kind=kind, text=text, label=label)
         record = records.Classify(
             block=block.id,
@@ -152,11 +178,24 @@ class Task:
         )
         self._trace.append(record, task=self.id)
         self._mark = self._mark.join(label)
-        self._residue = self._residue.join(given if residue is None else residue)
+        self._residue = self._residue.join(residue)
         if self._peak is None or label.data_class > self._peak.label.data_class:
             self._peak = block
         self._blocks[block.id] = block
         return block
+
+    def examine(self, text: str) -> Examined:
+        """Return what echoes and detectors find in `text`. Changes nothing: it may run in a worker thread.
+
+        Raises `ClassifierFault`, unless the profile counts a fault as C3.
+        """
+        echoed = self._echo.class_of(text)
+        try:
+            finding = self._classifier.classify(text)
+            detected, hits = finding.data_class, tuple(finding.spans)
+        except Exception as fault:  # noqa: BLE001 - any fault of any classifier closes (I7)
+            detected, hits = self._of_fault(fault), ()
+        return Examined(text=text, echoed=echoed, detected=detected, hits=hits)
 
     def redact(self, request: InferenceRequest, *, above: DataClass) -> RedactedRequest | None:
         """Return `request` without what is above the class `above`; None where that cannot be done.
@@ -179,16 +218,23 @@ class Task:
         self._trace.append(records.TaskEnd(outcome=outcome), task=self.id)
         self._trace.barrier()
 
-    def _detect(self, text: str) -> DataClass:
+    def remember(self, text: str, data_class: DataClass) -> None:
+        """Keep the fingerprints of `text`, read from a source of class `data_class`, for every later task."""
+        self._echo.remember(text, data_class)
+
+    def _learned(self, examined: Examined) -> DataClass:
+        """Return the class that was detected, once the task's map knows what was found and where."""
         try:
-            finding = self._classifier.classify(text)
             if self.redactor is not None:
-                self.redactor.learn(text, finding.spans)
-            return finding.data_class
-        except Exception as fault:  # noqa: BLE001 - any fault of any classifier closes (I7)
-            if self._fault_as_c3:
-                return DataClass.C3
-            raise ClassifierFault(f"the classifier failed ({type(fault).__name__})") from None
+                self.redactor.learn(examined.text, examined.hits)
+        except Exception as fault:  # noqa: BLE001 - as in `examine`
+            return self._of_fault(fault)
+        return examined.detected
+
+    def _of_fault(self, fault: Exception) -> DataClass:
+        if self._fault_as_c3:
+            return DataClass.C3
+        raise ClassifierFault(f"the classifier failed ({type(fault).__name__})") from None
 
 
 def _payload(text: str) -> bytes:

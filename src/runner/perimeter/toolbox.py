@@ -2,12 +2,14 @@
 """The sealed tools: one call, in order, from decision to labelled result.
 
 Owns the sequence decide, approve, record, seal to disk, run, label, record. Leaves the decision to
-`policy.decide` and the effect to the tool. Carries I1, I4, I9 and P2: a denied call runs nothing.
+`policy.decide` and the effect to the tool. Carries I1, I4, I9 and P2: a denied call runs nothing. Carries I8:
+what was restored goes into no sink below its class, and what a tool makes of it keeps that class.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Literal, Protocol, assert_never, final
 
 import anyio
@@ -17,17 +19,22 @@ from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
 from runner.kernel.errors import ToolError
 from runner.kernel.labels import DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
-from runner.kernel.ports import ApprovalRequest, Approver, Clock, Effect, Excerpt, Root, Tool, ToolOutput
-from runner.perimeter.policy import OTHER, Policy, decide, narrow
+from runner.kernel.ports import Approver, Effect, Excerpt, Root, Tool, ToolOutput
+from runner.perimeter.aside import aside
+from runner.perimeter.policy import OTHER, Policy, decide, narrow, reach
+from runner.perimeter.question import approval_request
 from runner.perimeter.sealed import Sealed, refuse_subclass
-from runner.perimeter.task import FILE_DEFAULT, Task
+from runner.perimeter.task import FILE_DEFAULT, REDACTED_DEFAULT, Task
 from runner.perimeter.trace import records
 from runner.perimeter.trace.commit import rendering_digest
 from runner.perimeter.trace.log import Trace
-from runner.perimeter.validate import plain
+from runner.perimeter.validate import is_bounded, plain
 
 APPROVAL_LASTS_US: Final = 300_000_000
 """How long a granted approval may wait for its call: five minutes, in microseconds."""
+UNBOUNDED: Final = Deny(
+    rule="arguments-unbounded", hint="the arguments are no JSON, or too large, or too deep"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +44,18 @@ class ToolReply:
     status: Literal["ok", "error", "denied"]
     block: Block
     excerpts: tuple[Excerpt, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Seen:
+    """What a call is made of: the task's mark, and the part of it that redaction would leave."""
+
+    mark: Label
+    residue: Label
+
+    def join(self, labels: Sequence[Label], residues: Sequence[Label]) -> "_Seen":
+        """Return this with what the tool itself adds."""
+        return _Seen(mark=join_labels([self.mark, *labels]), residue=join_labels([self.residue, *residues]))
 
 
 class Workshop(Protocol):
@@ -49,10 +68,6 @@ class Workshop(Protocol):
     @property
     def policy(self) -> Policy:
         """The grants."""
-
-    @property
-    def clock(self) -> Clock:
-        """Time, for the expiry of approvals."""
 
     @property
     def approver(self) -> Approver | None:
@@ -93,10 +108,14 @@ class SealedTools(Sealed):
     async def call(self, call: ToolCall, *, task: Task) -> ToolReply:
         """Run `call` if the policy lets it; a denial and a tool's own error are replies, not exceptions.
 
-        Raises `TraceError` when a step could not be recorded, and then nothing further ran.
+        Arguments beyond the bounds are denied, and what goes on record is a call without any. Raises
+        `TraceError` when a step could not be recorded, and then nothing further ran.
         """
-        context = task.mark
-        verdict = self.decide(call) if task.owns(call.origin) else Deny(rule="origin-unknown", hint="")
+        bounded = is_bounded(call.arguments)
+        if not bounded:
+            call = replace(call, arguments={})
+        context = _Seen(mark=task.mark, residue=task.residue.with_detected(task.held(call.arguments)))
+        verdict = self._verdict(call, task) if bounded else UNBOUNDED
         decision = self._decision(call, verdict, context, task)
         self._workshop.trace.append(decision, task=task.id)
         match verdict:
@@ -112,16 +131,35 @@ class SealedTools(Sealed):
                 assert_never(verdict)
         return await self._run(call, decision, context, task)
 
+    def _verdict(self, call: ToolCall, task: Task) -> ToolVerdict:
+        """Return the policy's verdict, unless the call carries a restored value to a sink below its class.
+
+        A model that only ever saw a token does not get to say where the value behind it goes.
+        """
+        if not task.owns(call.origin):
+            return Deny(rule="origin-unknown", hint="")
+        verdict = self.decide(call)
+        if isinstance(verdict, Deny):
+            return verdict
+        effect = self._workshop.policy.grants[call.tool].effect
+        sink = _sink(effect, narrow(self._workshop.policy, call).roots)
+        if task.held(call.arguments, sent=True) > sink:
+            return Deny(
+                rule="restored-value-to-sink", hint=f"{call.tool} may not be given what stood behind a token"
+            )
+        return verdict
+
     async def _run(
-        self, call: ToolCall, decision: records.PolicyDecision, context: Label, task: Task
+        self, call: ToolCall, decision: records.PolicyDecision, context: _Seen, task: Task
     ) -> ToolReply:
         trace, tool = self._workshop.trace, self._tools[call.tool]
-        granted = narrow(self._workshop.policy, call)
+        effect = self._workshop.policy.grants[call.tool].effect
+        granted, reached = narrow(self._workshop.policy, call), reach(self._workshop.policy, call)
         started = records.ToolCall(
             call_id=decision.call_id,
             tool=decision.tool,
             args_commit=decision.args_commit,
-            net=tool.effect is Effect.NET,
+            net=effect is Effect.NET,
         )
         trace.append(started, task=task.id)
         await self._to_disk()
@@ -132,22 +170,27 @@ class SealedTools(Sealed):
             status, output = "error", ToolOutput(text=f"error: {error}")
         except Exception as error:  # noqa: BLE001 - a tool's fault must not carry its payload further (I12)
             status, output = "error", ToolOutput(text=f"error: the tool failed ({type(error).__name__})")
-        label = join_labels(
-            [context, *(_label_of(root) for root in granted.roots), _effect_label(tool.effect)]
-        )
-        block = _say(task, output.text, label)
+        own = _effect_label(effect, reached)
+        residues = [own, *(_residue_of(root) for root in reached)]
+        context = context.join([own, *(_label_of(root) for root in reached)], residues)
+        text = output.text
+        examined = await aside(partial(task.examine, text), size=len(text))
+        block = task.mint(BlockKind.TOOL, text, context.mark, residue=context.residue, examined=examined)
         result = records.ToolResult(
             call_id=decision.call_id,
             status=status,
-            result_commit=trace.commit(_bytes(output.text)),
-            bytes=len(_bytes(output.text)),
+            result_commit=trace.commit(_bytes(text)),
+            bytes=len(_bytes(text)),
             block=block.id,
         )
         trace.append(result, task=task.id)
+        if status == "ok":
+            source = join_labels(residues).data_class
+            await aside(partial(task.remember, text, source), size=len(text))
         return ToolReply(status=status, block=block, excerpts=output.excerpts)
 
     def _decision(
-        self, call: ToolCall, verdict: ToolVerdict, context: Label, task: Task
+        self, call: ToolCall, verdict: ToolVerdict, context: _Seen, task: Task
     ) -> records.PolicyDecision:
         trace = self._workshop.trace
         word: Literal["allow", "ask", "deny"]
@@ -168,13 +211,16 @@ class SealedTools(Sealed):
             decision=word,
             rule=verdict.rule,
             args_commit=trace.commit(_arguments(call)),
-            data_class=context.data_class,
+            data_class=context.mark.data_class,
             inputs=(call.origin.id,) if task.owns(call.origin) else (),
         )
 
     async def _approved(self, call: ToolCall, decision: records.PolicyDecision, task: Task) -> bool:
-        """Ask the approver about exactly these arguments; put the answer on record."""
-        request = _approval_request(call, task.mark.data_class)
+        """Ask the approver about exactly these arguments; put the answer on record.
+
+        A yes counts until it expires, by the time of the record: what judges the record goes by that too.
+        """
+        request = approval_request(call, task.mark.data_class)
         approver = self._workshop.approver
         granted = approver is not None and await approver.approve(request) is True
         record = records.Approval(
@@ -182,19 +228,19 @@ class SealedTools(Sealed):
             by="none" if approver is None else "user",
             args_commit=decision.args_commit,
             rendering_digest=rendering_digest(request.rendering),
-            expires=self._workshop.clock.now_us() + APPROVAL_LASTS_US,
+            expires=self._workshop.trace.now_us() + APPROVAL_LASTS_US,
             granted=granted,
         )
         self._workshop.trace.append(record, task=task.id)
         await self._to_disk()
-        return granted
+        return granted and self._workshop.trace.now_us() < record.expires
 
     async def _to_disk(self) -> None:
         await anyio.to_thread.run_sync(self._workshop.trace.barrier)
 
 
-def _say(task: Task, text: str, label: Label) -> Block:
-    return task.mint(BlockKind.TOOL, text, label)
+def _say(task: Task, text: str, context: _Seen) -> Block:
+    return task.mint(BlockKind.TOOL, text, context.mark, residue=context.residue)
 
 
 def _label_of(root: Root) -> Label:
@@ -208,28 +254,40 @@ def _label_of(root: Root) -> Label:
     )
 
 
-def _effect_label(effect: Effect) -> Label:
+def _residue_of(root: Root) -> Label:
+    """Return what redaction leaves of `_label_of(root)`: the default falls where the grant says so."""
+    label = _label_of(root)
+    return replace(label, default=min(label.default, REDACTED_DEFAULT)) if root.redactable else label
+
+
+def _sink(effect: Effect, roots: Sequence[Root]) -> DataClass:
+    """Return the highest class of restored values that a call may carry to where it goes."""
+    match effect:
+        case Effect.READ:
+            return DataClass.C3
+        case Effect.WRITE:
+            return min((_label_of(root).data_class for root in roots), default=DataClass.C1)
+        case Effect.NET | Effect.HOST:
+            return DataClass.C1
+        case _:
+            assert_never(effect)
+
+
+def _effect_label(effect: Effect, roots: Sequence[Root]) -> Label:
     """Return what a tool of this kind adds of itself.
 
-    A file tool returns what lies under its roots. The network returns public pages from anyone. A host tool
-    returns whatever the program has at hand, which nobody classified.
+    A file tool returns what lies under its `roots`; without any, what nobody classified. The network returns
+    public pages from anyone. A host tool returns whatever the program has at hand, which nobody classified.
     """
     match effect:
         case Effect.READ | Effect.WRITE:
-            return Label()
+            return Label() if roots else Label(default=FILE_DEFAULT)
         case Effect.NET:
             return Label(integrity=Integrity.UNTRUSTED)
         case Effect.HOST:
             return Label(default=FILE_DEFAULT, integrity=Integrity.UNTRUSTED)
         case _:
             assert_never(effect)
-
-
-def _approval_request(call: ToolCall, data_class: DataClass) -> ApprovalRequest:
-    """Return what the approver sees: class first, then tool and arguments, escaped to inert ASCII, whole."""
-    arguments = json.dumps(plain(call.arguments), ensure_ascii=True, indent=2, sort_keys=True)
-    rendering = f"class {data_class.name}\ntool {call.tool!a}\narguments {arguments}\n"
-    return ApprovalRequest(tool=call.tool, data_class=data_class, rendering=rendering)
 
 
 def _arguments(call: ToolCall) -> bytes:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that need no model, run in this process: their output, their exit status, what they refuse."""
 
+import io
 import json
 import os
 import re
@@ -20,7 +21,7 @@ from runner.assembly import book_name
 from runner.capability.models import Catalogue, models_dir
 from runner.kernel.version import __version__
 from runner.perimeter.trace.note import parse_vkey
-from runner.testing import ScriptedServer
+from runner.testing import ScriptedServer, oblige
 
 PROFILE = """\
 profile: detached
@@ -65,6 +66,7 @@ def test_the_version_is_the_runners(akaion: Any) -> None:
 COMMANDS = [
     *(("run",), ("chat",), ("doctor",), ("models", "list"), ("models", "fetch"), ("models", "verify")),
     *(("trace", "show"), ("trace", "path"), ("keys", "show"), ("keys", "pin"), ("profile", "check")),
+    ("explain",),
 ]
 
 
@@ -347,3 +349,44 @@ def test_weights_the_profile_needs_fail_when_missing_or_wrong_and_deep_reads_the
         "fail",
         "not the catalogue's SHA-256",
     )
+
+
+# --- tasks of a class -----------------------------------------------------------------------------
+
+REMOTE = """\
+profile: attached
+policy: {{grants: []}}
+perimeter: {{max_egress_class: C1}}
+inference:
+  prefer: remote
+  local: null
+  remote: {{backend: openai, endpoint: '{url}', model: m}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "data_class"),
+    [((), 0, "C1"), (("--class", "C0"), 0, "C0"), (("--class", "C3"), 4, "C3")],
+)
+def test_i8_a_task_has_the_class_that_the_command_says(
+    said: tuple[str, ...], status: int, data_class: str, akaion: Any, tmp_path: Path
+) -> None:
+    with ScriptedServer(replies=[oblige] * 9) as server:
+        (tmp_path / "remote.yaml").write_text(REMOTE.format(url=server.url), encoding="utf-8")
+        code, out, _ = akaion("run", "-p", "remote.yaml", "--json", *said, "Say hello.")
+        assert (code, json.loads(out)["class"], bool(server.received)) == (status, data_class, status == 0)
+
+
+@pytest.mark.parametrize(("said", "sent"), [((), True), (("--class", "C3"), False)])
+def test_i8_every_line_of_a_chat_has_the_class_that_the_command_says(
+    said: tuple[str, ...], akaion: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, sent: bool
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("Say hello.\n"))
+    with ScriptedServer(replies=[oblige] * 9) as server:
+        (tmp_path / "remote.yaml").write_text(REMOTE.format(url=server.url), encoding="utf-8")
+        assert akaion("chat", "-p", "remote.yaml", *said)[0] == 0
+        assert bool(server.received) is sent
+
+
+def test_a_class_that_is_none_is_wrong_usage(akaion: Any) -> None:
+    assert akaion("run", "--class", "C4", "Say hello.")[0] == 2

@@ -9,13 +9,16 @@ import anyio
 import pytest
 from rich.console import Console
 
+from runner.adapters.cli import approver
 from runner.adapters.cli.answer import describe_stop, print_result, result_data
 from runner.adapters.cli.approver import TerminalApprover
 from runner.adapters.cli.exits import MEANING, Status, status_of
 from runner.adapters.cli.progress import LiveProgress, PlainProgress, progress_on
 from runner.agent.steps import Event, Evidence, FailedStep, RunResult, StopReason, ToolStep
-from runner.kernel.labels import DataClass
-from runner.kernel.ports import ApprovalRequest
+from runner.kernel.labels import DataClass, Label
+from runner.kernel.messages import Block, BlockKind, ToolCall
+from runner.kernel.ports import FOREIGN, ApprovalRequest
+from runner.perimeter.question import approval_request
 
 SECRET = "Rossi\x1b[2J"
 
@@ -168,6 +171,26 @@ def test_i1_only_a_whole_yes_approves(
     assert "  class C2" in said
     assert "[bold]x" in said
     assert "\x1b[2J" not in said
+
+
+@pytest.mark.parametrize("width", [20, 40, 72, 80, 200])
+def test_i1_a_question_cannot_be_imitated_by_what_it_is_about(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Text padded to every place where a fold could break, then the truth once more, then the question."""
+    screen = console(terminal=True, width=width)
+    monkeypatch.setattr(approver, "errors", lambda: screen)
+    fakes = [f"{line:{room}}" for line in ("class C0", "tool 'list_dir'") for room in range(9, 80)]
+    origin = Block(id="b0", kind=BlockKind.GOAL, text="q", label=Label())
+    call = ToolCall(tool="send", arguments={"text": " ".join(["." * 79] * 60 + fakes)}, origin=origin)
+    anyio.run(TerminalApprover(answers=Keyboard("yes\n")).approve, approval_request(call, DataClass.C2))
+    _, *lines, question = text_of(screen).split("\n")
+    ours = [line for line in lines if not line.startswith("  " + FOREIGN)]
+    half = len(ours) // 2
+    assert ours == ours[:half] * 2 == lines[:half] + lines[-half:]
+    assert ours[:2] == ["  class C2", "  tool 'send'"]
+    assert question.startswith("Type yes to allow this one call")
+    assert all(len(line) < width for line in lines)
 
 
 @pytest.mark.parametrize("mode", ["no keyboard", "no screen"])

@@ -287,3 +287,42 @@ def test_i12_reprs_of_results_hold_no_content(make_world: Any, grant: Any) -> No
     result = loop_over(world, tool).run("When is the meeting?")
     assert "Monday" not in repr(result)
     assert "meeting" not in repr(result)
+
+
+@pytest.mark.parametrize(
+    ("said", "stop", "recorded"),
+    [
+        (None, StopReason.ANSWERED, "C1"),
+        (DataClass.C0, StopReason.ANSWERED, "C0"),
+        (DataClass.C2, StopReason.DENIED, "C2"),
+        (DataClass.C3, StopReason.DENIED, "C3"),
+    ],
+)
+def test_i8_a_goal_has_the_class_its_user_says_and_goes_no_further(
+    said: DataClass | None, stop: StopReason, recorded: str, make_world: Any, grant: Any
+) -> None:
+    tool = searcher()
+    world = make_world(
+        replies=[obey] * 9, grants={"search_text": grant(tool)}, local=False, ceiling=DataClass.C1
+    )
+    result = loop_over(world, tool).run("When is the meeting?", data_class=said)
+    assert result.stop is stop
+    assert (result.stop is StopReason.DENIED) is (world.backend.transport.sent == [])
+    assert world.records("task_start")[0]["class"] == recorded
+    assert world.records("classify")[0]["class"] == recorded
+
+
+def test_i8_what_detectors_find_in_a_goal_counts_whatever_its_user_says(make_world: Any) -> None:
+    world = make_world(classifier=FakeClassifier({"Rossi": DataClass.C3}), local=False, ceiling=DataClass.C1)
+    result = loop_over(world).run("Write to Rossi.", data_class=DataClass.C0)
+    assert (result.stop, result.data_class) == (StopReason.DENIED, DataClass.C3)
+
+
+def test_i8_redaction_does_not_lower_a_goal_that_its_user_calls_privileged(make_world: Any) -> None:
+    classifier = FakeClassifier({"Rossi": DataClass.C2})
+    for said, sent in ((None, True), (DataClass.C2, False), (DataClass.C3, False)):
+        world = make_world(
+            replies=[obey] * 9, classifier=classifier, local=False, ceiling=DataClass.C1, redaction=True
+        )
+        loop_over(world).run("Write to Rossi.", data_class=said)
+        assert bool(world.backend.transport.sent) is sent

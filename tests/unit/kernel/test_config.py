@@ -246,3 +246,16 @@ def test_a_configuration_cannot_be_changed() -> None:
     config = parse_config(source.data, file="p", locate=source.line)
     with pytest.raises(ValueError, match="frozen"):
         config.perimeter.max_egress_class = "C1"  # type: ignore[misc] # the attempt is the test
+
+
+def test_i8_a_declared_class_cannot_be_called_redactable(mistakes: Mistakes) -> None:
+    path = "{path: ~/Studio, class: C2, redactable: true}"
+    text = f"profile: detached\npolicy:\n  grants:\n    - tool: read_file\n      paths: [{path}]\n"
+    [mistake] = mistakes(text)
+    assert mistake.where == "policy.grants.0.paths.0.redactable"
+    assert "never lowers a declared class" in mistake.problem
+
+
+def test_redaction_is_off_unless_the_profile_says_on(judged: Judged) -> None:
+    assert judged("profile: attached\n").perimeter.redaction == "off"
+    assert judged("profile: attached\nperimeter:\n  redaction: on\n").perimeter.redaction == "on"

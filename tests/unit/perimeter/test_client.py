@@ -11,7 +11,7 @@ from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass, Integrity, Label
 from runner.kernel.messages import Block, BlockKind, Message, Role
 from runner.kernel.ports import Locality
-from runner.testing import FakeClassifier, Truncated
+from runner.testing import FakeClassifier, FakeFinding, FixedLocality, Truncated
 
 pytestmark = pytest.mark.anyio
 
@@ -166,6 +166,40 @@ async def test_a_valid_constrained_reply_is_parsed(make_world: Any) -> None:
     with world.perimeter.task("q") as task:
         reply = await world.client.infer(asking(task.goal, schema=SCHEMA), task=task)
     assert reply.value == {"n": 3}
+
+
+async def test_i8_what_a_task_reads_while_locality_is_checked_counts_for_the_send(
+    make_world: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two calls of one task at once: the mark that counts is that of the moment the send is judged."""
+    world = make_world(replies=["fine"])
+    with world.perimeter.task("q") as task:
+
+        async def meanwhile(_self: object, _address: object) -> Locality:
+            task.mint(BlockKind.TOOL, "read by another call", Label(declared=DataClass.C3))
+            return Locality.L2
+
+        monkeypatch.setattr(FixedLocality, "grade", meanwhile)
+        await world.client.infer(asking(task.goal), task=task)
+    assert world.records("egress")[0]["class"] == "C3"
+
+
+class FailsOnce(FakeClassifier):
+    """Raises at the first text it is shown."""
+
+    def classify(self, text: str, *, source: str | None = None) -> FakeFinding:
+        found = super().classify(text, source=source)
+        if len(self.seen) == 1:
+            raise ValueError("once")
+        return found
+
+
+async def test_i8_a_goal_is_not_below_what_its_start_says(make_world: Any) -> None:
+    """What was put on record as C3, for want of a finding, stays C3."""
+    world = make_world(replies=["fine"], classifier=FailsOnce(), fault_as_c3=True)
+    with world.perimeter.task("q") as task:
+        await world.client.infer(asking(task.goal), task=task)
+    assert [world.records(kind)[0]["class"] for kind in ("task_start", "classify", "egress")] == ["C3"] * 3
 
 
 async def test_i4_a_failed_exchange_is_on_record(make_world: Any) -> None:

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from runner.kernel.config import Grant
 from runner.kernel.decisions import Allow, Deny
-from runner.kernel.errors import ConfigError, Mistake
+from runner.kernel.errors import ConfigError, Mistake, ToolError
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import Block, BlockKind, ToolCall
-from runner.kernel.ports import Root
-from runner.perimeter.grants import compile_policy, policy_document
-from runner.perimeter.policy import Policy, ToolGrant, decide, narrow
+from runner.kernel.ports import Effect, Root, Tool
+from runner.perimeter.grants import compile_policy, pin_policy, policy_document
+from runner.perimeter.policy import Policy, ToolGrant, decide, narrow, reach
 from runner.testing import FakeTool
 
 TOOL = FakeTool(name="read_file")
@@ -69,11 +69,12 @@ def blame(where: tuple[str | int, ...], problem: str, fix: str) -> Mistake:
     return Mistake(file="p.yaml", line=1, where=".".join(map(str, where)), problem=problem, fix=fix)
 
 
-def compiled(*grants: dict[str, Any], tool: FakeTool = TOOL) -> Policy:
+def compiled(*grants: dict[str, Any], tool: Tool = TOOL, host: frozenset[str] = frozenset()) -> Policy:
     return compile_policy(
         [Grant.model_validate(grant) for grant in grants],
         {tool.spec.name: tool, "list_dir": FakeTool(name="list_dir")},
-        resolve=lambda path: path,
+        host_tools=host,
+        resolve=lambda path, _: path,
         unwritable=["/users/u/.akaion", "/users/u/profile.yaml", "/srv/trace"],
         untouchable=["/users/u/.akaion/keys"],
         blame=blame,
@@ -137,3 +138,139 @@ def test_the_policy_document_changes_with_every_grant() -> None:
     one = policy_document(compiled({"tool": "read_file", "paths": ["/s"]}))
     other = policy_document(compiled({"tool": "read_file", "paths": ["/s"], "approval": "ask"}))
     assert one != other
+
+
+def test_i8_a_folder_is_redactable_only_if_every_grant_over_it_says_so() -> None:
+    open_, closed = {"path": "/s", "redactable": True}, {"path": "/s/x"}
+    both = compiled({"tool": "read_file", "paths": [open_]}, {"tool": "list_dir", "paths": [closed]})
+    assert [both.grants[tool].roots[0].redactable for tool in ("read_file", "list_dir")] == [False, False]
+    alone = compiled({"tool": "read_file", "paths": [open_]}, {"tool": "list_dir", "paths": ["/t"]})
+    assert [alone.grants[tool].roots[0].redactable for tool in ("read_file", "list_dir")] == [True, False]
+
+
+def test_the_policy_document_says_what_is_redactable() -> None:
+    one = policy_document(compiled({"tool": "read_file", "paths": ["/s"]}))
+    other = policy_document(compiled({"tool": "read_file", "paths": [{"path": "/s", "redactable": True}]}))
+    assert one != other
+
+
+def test_i1_one_alias_is_one_folder_in_every_tool() -> None:
+    """What one tool calls `cases/a.txt` is that file in another, whatever the order of their folders."""
+    policy = compiled(
+        {"tool": "read_file", "paths": ["/x/cases", "/y/cases", "/z"]},
+        {"tool": "list_dir", "paths": ["/z", "/y/cases", "/w/cases", "/x/cases"]},
+    )
+    named = {tool: {root.alias: root.path for root in grant.roots} for tool, grant in policy.grants.items()}
+    assert named["read_file"] == {"cases": "/x/cases", "cases-2": "/y/cases", "z": "/z"}
+    assert named["list_dir"] == {
+        "z": "/z",
+        "cases-2": "/y/cases",
+        "cases-3": "/w/cases",
+        "cases": "/x/cases",
+    }
+
+
+@given(paths=st.lists(st.sampled_from(["/a/c", "/b/c", "/b/c-2", "/c", "/c-2", "/c-3", "/d"]), max_size=14))
+def test_i1_aliases_and_folders_are_one_to_one(paths: list[str]) -> None:
+    first, second = list(dict.fromkeys(paths[:7])), list(dict.fromkeys(paths[7:]))
+    policy = compiled({"tool": "read_file", "paths": first}, {"tool": "list_dir", "paths": second})
+    pairs = {(root.alias, root.path) for grant in policy.grants.values() for root in grant.roots}
+    assert len({alias for alias, _ in pairs}) == len({path for _, path in pairs}) == len(pairs)
+
+
+def test_one_place_named_twice_in_a_grant_is_a_mistake() -> None:
+    with pytest.raises(ConfigError, match="same place twice") as caught:
+        compiled({"tool": "read_file", "paths": ["/s", {"path": "/s", "class": "C0"}]})
+    assert caught.value.mistakes[0].where == "policy.grants.0.paths.1"
+
+
+def test_a_path_that_cannot_be_resolved_is_a_mistake_among_all() -> None:
+    def resolve(path: str, where: tuple[str | int, ...]) -> str:
+        if path == "/bad":
+            raise ConfigError([blame(where, "this is not a path", "write another")])
+        return path
+
+    with pytest.raises(ConfigError) as caught:
+        compile_policy(
+            [Grant.model_validate({"tool": "read_file", "paths": ["/bad", "/keys", "/bad"]})],
+            {"read_file": TOOL},
+            host_tools=frozenset(),
+            resolve=resolve,
+            unwritable=[],
+            untouchable=["/keys"],
+            blame=blame,
+        )
+    assert [mistake.where[-1] for mistake in caught.value.mistakes] == ["0", "1", "2"]
+
+
+TWO_PATHS = FakeTool(
+    name="compare",
+    parameters={
+        "type": "object",
+        "properties": {"one": {"type": "string"}, "other": {"type": "string"}},
+        "additionalProperties": False,
+    },
+    path_arguments=frozenset({"one", "other"}),
+)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "aliases"),
+    [
+        ({"one": "a/x", "other": "b/y"}, ["a", "b"]),
+        ({"one": "b/y", "other": "a/x"}, ["a", "b"]),
+        ({"one": "a/x", "other": "a/y"}, ["a"]),
+        ({"one": "a/x"}, ["a", "b", "c"]),
+        ({"one": ".", "other": "c"}, ["a", "b", "c"]),
+    ],
+)
+def test_i4_a_call_with_two_paths_reaches_the_roots_of_both(
+    arguments: dict[str, str], aliases: list[str]
+) -> None:
+    policy = compiled({"tool": "compare", "paths": ["/g/a", "/g/b", "/g/c"]}, tool=TWO_PATHS)
+    granted = narrow(policy, call("compare", arguments))
+    assert [root.alias for root in granted.roots] == aliases
+    assert reach(policy, call("compare", arguments)) == granted.roots
+
+
+@pytest.mark.parametrize("claimed", list(Effect))
+def test_p3_a_tool_that_a_program_passed_is_a_host_tool_whatever_it_claims(claimed: Effect) -> None:
+    """And it reaches every root of its grant, since nothing holds it to the path it was called with."""
+    tool = FakeTool(name="mine", effect=claimed)
+    policy = compiled({"tool": "mine", "paths": ["/g/a", "/g/b"]}, tool=tool, host=frozenset({"mine"}))
+    assert policy.grants["mine"].effect is Effect.HOST
+    asked = call("mine", {"path": "a/x"})
+    assert [root.alias for root in narrow(policy, asked).roots] == ["a"]
+    assert [root.alias for root in reach(policy, asked)] == ["a", "b"]
+    shipped = compiled({"tool": "mine", "paths": ["/g/a"]}, tool=tool)
+    assert shipped.grants["mine"].effect is claimed
+
+
+def test_i5_a_host_tools_claim_to_write_is_believed() -> None:
+    tool = FakeTool(name="mine", effect=Effect.WRITE)
+    with pytest.raises(ConfigError, match="may write"):
+        compiled({"tool": "mine", "paths": ["/srv/trace"]}, tool=tool, host=frozenset({"mine"}))
+
+
+def test_p2_pinning_holds_each_root_to_what_stands_there_and_finds_every_missing_one() -> None:
+    raw = [
+        {"tool": "read_file", "paths": ["/g/a", "/g/gone"]},
+        {"tool": "list_dir", "paths": ["/g/gone", "/g/b", "/g/lost"]},
+    ]
+    grants = [Grant.model_validate(grant) for grant in raw]
+    there = {"/g/a": (1, 2), "/g/b": (1, 3)}
+
+    def identify(path: str) -> tuple[int, int]:
+        if path not in there:
+            raise ToolError("not there")
+        return there[path]
+
+    with pytest.raises(ConfigError) as caught:
+        pin_policy(compiled(*raw), grants, identify=identify, blame=blame)
+    places = [mistake.where for mistake in caught.value.mistakes]
+    assert places == ["policy.grants.0.paths.1", "policy.grants.1.paths.2"]
+    assert "/g/gone" in str(caught.value)
+    there |= {"/g/gone": (1, 4), "/g/lost": (1, 5)}
+    pinned = pin_policy(compiled(*raw), grants, identify=identify, blame=blame)
+    identities = [[root.identity for root in grant.roots] for grant in pinned.grants.values()]
+    assert identities == [[(1, 2), (1, 4)], [(1, 4), (1, 3), (1, 5)]]

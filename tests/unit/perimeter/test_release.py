@@ -140,6 +140,27 @@ def test_i10_a_local_backend_needs_the_grade_its_class_asks_for(
     assert isinstance(decision, Allowed) is passes
 
 
+@pytest.mark.parametrize("found", list(DataClass))
+def test_i10_a_local_backend_that_is_found_remote_gets_nothing(found: DataClass) -> None:
+    """The profile permits no way out under that name, whatever its ceiling for a remote one."""
+    decision = judge(
+        wire(), Label(declared=found), terms=terms(local=True), locality=Locality.REMOTE, rules=rules()
+    )
+    assert reason(decision) == "not-local"
+
+
+def test_p1_a_get_without_a_body_is_judged_by_its_path_and_headers() -> None:
+    def get(path: str, body: bytes = b"") -> WireRequest:
+        return WireRequest(method="GET", address=HERE, path=path, headers=(), body=body)
+
+    def judged(asked: WireRequest) -> object:
+        return judge(asked, Label(), terms=terms(), locality=Locality.REMOTE, rules=rules())
+
+    assert isinstance(judged(get("/api/tags")), Allowed)
+    assert reason(judged(get(f"/api/{CANARY}"))) == "class-above-ceiling"
+    assert reason(judged(get("/api/tags", b"not json"))) == "fault.release"
+
+
 @pytest.mark.parametrize("raw", [b"", b"\xff\xfe", b"not json", b"{", b"[" * 100_000])
 @pytest.mark.parametrize("local", [True, False])
 def test_i7_a_body_that_cannot_be_judged_is_denied(raw: bytes, local: bool) -> None:
@@ -185,4 +206,8 @@ def test_p1_judge_is_total_and_never_allows_too_much(
     if isinstance(decision, Allowed):
         assert decision.wire.body == raw
         assert decision.label.data_class >= declared
-        assert local or (ceiling is not None and decision.label.data_class <= ceiling)
+        if local:
+            assert grade is not Locality.REMOTE
+        else:
+            assert ceiling is not None
+            assert decision.label.data_class <= ceiling

@@ -6,9 +6,12 @@ import pickle
 from collections.abc import Callable
 from typing import Any
 
+import anyio
 import pytest
 
 from runner.kernel.errors import SealError
+from runner.kernel.inference import InferenceRequest
+from runner.kernel.messages import Message, Role
 from runner.perimeter.client import SealedClient
 from runner.perimeter.sealed import Witness, claim_witness
 from runner.perimeter.toolbox import SealedTools
@@ -43,6 +46,25 @@ def test_p1_sealed_objects_cannot_be_copied_or_pickled(
     for sealed in (world.client, world.perimeter.seal_tools([FakeTool()])):
         with pytest.raises(SealError):
             thief(sealed)
+
+
+async def _infer(client: Any, world: Any, task: Any) -> None:
+    request = InferenceRequest(messages=(Message(role=Role.USER, blocks=(task.goal,)),))
+    try:
+        await client.infer(request, task=task)
+    finally:
+        assert world.backend.transport.sent == []
+
+
+def test_p1_an_object_made_around_the_constructor_holds_nothing(make_world: Any) -> None:
+    world, client, tools = make_world(), object.__new__(SealedClient), object.__new__(SealedTools)
+    for empty, member in ((client, "backend"), (client, "perimeter"), (tools, "specs"), (tools, "perimeter")):
+        with pytest.raises(AttributeError):
+            getattr(empty, member)
+    with pytest.raises(AttributeError):
+        client.task("q")
+    with pytest.raises(AttributeError), world.perimeter.task("q") as task:
+        anyio.run(_infer, client, world, task)
 
 
 def test_p1_sealed_objects_take_no_new_attributes(make_world: Any) -> None:

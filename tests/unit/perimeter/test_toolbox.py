@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """I1, I4, I8, I9, I12, P2: the order and the record of one tool call."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,8 +9,9 @@ import pytest
 from runner.kernel.errors import SealError, ToolError
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import ToolCall
-from runner.kernel.ports import Effect, Root, ToolOutput
-from runner.testing import FakeTool, ScriptedApprover
+from runner.kernel.ports import FOREIGN, Effect, GrantedCall, Root, ToolOutput
+from runner.perimeter.toolbox import APPROVAL_LASTS_US
+from runner.testing import FakeTool, MemoryLogFile, ScriptedApprover
 
 pytestmark = pytest.mark.anyio
 
@@ -27,12 +29,19 @@ def call(task: Any, tool: str = "fake", **arguments: Any) -> ToolCall:
     return ToolCall(tool=tool, arguments=arguments, origin=task.goal)
 
 
-async def test_i9_a_call_runs_only_after_its_records_are_sealed(make_world: Any, grant: Any) -> None:
+async def test_i9_a_call_runs_only_after_its_records_are_sealed(
+    make_world: Any, grant: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     order: list[list[str]] = []
     tool = FakeTool()
     world = make_world(grants={"fake": grant(tool)})
     run = tool.run
-    tool.run = lambda granted: order.append(world.order()) or run(granted)  # type: ignore[method-assign, func-returns-value]
+
+    def watch(granted: GrantedCall) -> ToolOutput:
+        order.append(world.order())
+        return run(granted)
+
+    monkeypatch.setattr(tool, "run", watch)
     with world.perimeter.task("q") as task:
         reply = await world.perimeter.seal_tools([tool]).call(call(task, path="files/a.txt"), task=task)
     assert reply.status == "ok"
@@ -164,9 +173,45 @@ async def test_the_approver_sees_the_class_first_and_everything_escaped(make_wor
         await world.perimeter.seal_tools([fake]).call(call(task, path=hostile), task=task)
     (shown,) = (request.rendering for request in approver.asked)
     assert shown.startswith("class C1\ntool 'fake'\n")
+    assert "\nclass C1\ntool 'fake'\n" in shown[-200:], "I1: and again where the question is"
     assert shown.isascii()
     assert "\x1b" not in shown
-    assert "y" * 5000 in shown
+    assert "y" * 5000 in shown.replace("\n" + FOREIGN, "")
+
+
+async def test_i4_a_clock_set_back_leaves_no_approval_that_expired_before_its_call(
+    make_world: Any, grant: Any
+) -> None:
+    """A log does not go back in time, so what it says about later is reckoned by its own time."""
+    fake, approver = FakeTool(), ScriptedApprover(answers=[True])
+    world = make_world(grants={"fake": grant(fake, ask=True)}, approver=approver)
+    with world.perimeter.task("q") as task:
+        world.clock._start_us -= 600_000_000
+        reply = await world.perimeter.seal_tools([fake]).call(call(task, path="files"), task=task)
+    (log,) = world.store.files.values()
+    times = {record["kind"]: record.get("ts") for record in map(json.loads, log.durable.splitlines())}
+    assert reply.status == "ok"
+    assert world.records("approval")[0]["expires"] == times["tool_call"] + APPROVAL_LASTS_US
+
+
+async def test_i7_an_approval_that_expires_before_its_call_is_a_denial(
+    make_world: Any, grant: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The disk stalls, or the machine sleeps, between a person's yes and the call it was for."""
+    fake, approver = FakeTool(), ScriptedApprover(answers=[True])
+    world = make_world(grants={"fake": grant(fake, ask=True)}, approver=approver)
+    sync = MemoryLogFile.sync
+
+    def stall(log: MemoryLogFile) -> None:
+        world.clock.advance(APPROVAL_LASTS_US / 1_000_000)
+        sync(log)
+
+    with world.perimeter.task("q") as task:
+        monkeypatch.setattr(MemoryLogFile, "sync", stall)
+        reply = await world.perimeter.seal_tools([fake]).call(call(task, path="files"), task=task)
+    assert (reply.status, fake.calls) == ("denied", [])
+    assert world.records("approval")[0]["granted"] is True
+    assert world.records("tool_call") == []
 
 
 async def test_a_call_from_an_unknown_origin_is_denied(make_world: Any, grant: Any) -> None:
@@ -190,7 +235,9 @@ async def test_i12_an_unknown_tool_name_enters_the_trace_as_a_commitment(make_wo
     assert all(CANARY.encode() not in log.data for log in world.store.files.values())
 
 
-async def test_i8_a_host_tools_output_is_untrusted_and_counts_as_unclassified_files_do(make_world: Any, grant: Any) -> None:
+async def test_i8_a_host_tools_output_is_untrusted_and_counts_as_unclassified_files_do(
+    make_world: Any, grant: Any
+) -> None:
     fake = FakeTool(effect=Effect.HOST, path_arguments=frozenset(), parameters={"type": "object"})
     world = make_world(grants={"fake": grant(fake, roots=())})
     with world.perimeter.task("q") as task:
@@ -202,3 +249,35 @@ async def test_i8_a_host_tools_output_is_untrusted_and_counts_as_unclassified_fi
 async def test_two_tools_of_one_name_cannot_be_sealed(make_world: Any) -> None:
     with pytest.raises(SealError):
         make_world().perimeter.seal_tools([FakeTool(), FakeTool()])
+
+
+@pytest.mark.parametrize("effect", [Effect.READ, Effect.WRITE])
+@pytest.mark.parametrize(
+    ("roots", "expected"),
+    [((), DataClass.C2), ((PLAIN,), DataClass.C2), ((PRIVILEGED,), DataClass.C3)],
+    ids=["no root", "unclassified", "privileged"],
+)
+async def test_i8_what_a_file_tool_returns_without_any_folder_is_what_nobody_classified(
+    make_world: Any, grant: Any, effect: Effect, roots: tuple[Root, ...], expected: DataClass
+) -> None:
+    fake = FakeTool(effect=effect, path_arguments=frozenset(), parameters={"type": "object"})
+    world = make_world(grants={"fake": grant(fake, roots=roots)})
+    with world.perimeter.task("q") as task:
+        reply = await world.perimeter.seal_tools([fake]).call(call(task), task=task)
+    assert (reply.status, reply.block.label.data_class) == ("ok", expected)
+
+
+async def test_i8_a_call_with_two_paths_has_the_class_of_both(make_world: Any, grant: Any) -> None:
+    fake = FakeTool(
+        path_arguments=frozenset({"one", "other"}),
+        parameters={
+            "type": "object",
+            "properties": {"one": {"type": "string"}, "other": {"type": "string"}},
+        },
+    )
+    public = Root(alias="site", path="/granted/site", declared=DataClass.C0)
+    world = make_world(grants={"fake": grant(fake, roots=(public, PRIVILEGED))})
+    with world.perimeter.task("q") as task:
+        tools = world.perimeter.seal_tools([fake])
+        reply = await tools.call(call(task, one="site/a", other="cases/b"), task=task)
+    assert (reply.status, reply.block.label.data_class) == ("ok", DataClass.C3)

@@ -19,7 +19,7 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.validate import plain
 
 PIN: Final = "device.vkey"
-_CLASSES: Final = {
+CLASSES: Final = {
     DataClass.C0: "C0, public",
     DataClass.C1: "C1, internal",
     DataClass.C2: "C2, personal data",
@@ -50,7 +50,7 @@ def print_result(console: Console, result: RunResult) -> None:
     for evidence in result.evidence:
         print_block(console, f"{evidence.file}:{evidence.line}", style="cyan")
         print_block(console, evidence.quote, depth=2)
-    print_facts(console, [("Class", _CLASSES[result.data_class]), ("Stopped", _summary(result))])
+    print_facts(console, [("Class", CLASSES[result.data_class]), ("Stopped", _summary(result))])
 
 
 def print_record(console: Console, trace: Path, profile: str) -> None:

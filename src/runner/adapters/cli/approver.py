@@ -2,7 +2,9 @@
 """A person at the terminal, asked before a call whose grant says `approval: ask`.
 
 Owns the question. Without a terminal on both sides there is nobody to ask, and that is a no (I7). What was
-typed before the question was shown is thrown away: it cannot be an answer to it.
+typed before the question was shown is thrown away: it cannot be an answer to it. What a model wrote stands
+behind its mark on every line, however narrow the terminal: it cannot pass for class or tool, which stand
+right above the question (I1).
 """
 
 import sys
@@ -14,7 +16,7 @@ from typing import Final, TextIO
 import anyio.to_thread
 
 from runner.adapters.cli.screen import errors, print_block, print_line
-from runner.kernel.ports import ApprovalRequest
+from runner.kernel.ports import FOREIGN, ApprovalRequest
 
 YES: Final = "yes"
 
@@ -45,7 +47,9 @@ class TerminalApprover:
             return False
         with self._pause():
             print_line(console, "The next step needs your approval:", "bold yellow")
-            print_block(console, request.rendering.rstrip("\n"))
+            for line in request.rendering.rstrip("\n").split("\n"):
+                mark = FOREIGN if line.startswith(FOREIGN) else ""
+                print_block(console, line.removeprefix(mark), mark=mark)
             _forget_typed(answers)
             console.print(f"Type {YES} to allow this one call, anything else to refuse: ", end="")
             typed: str = await anyio.to_thread.run_sync(answers.readline, abandon_on_cancel=True)

@@ -14,7 +14,7 @@ from rich.console import Console
 from runner.adapters.cli.answer import print_record, print_result
 from runner.adapters.cli.profiles import DEFAULT, ProfileOption, SetOption
 from runner.adapters.cli.progress import progress_on
-from runner.adapters.cli.run import BackendOption, QuietOption, opened
+from runner.adapters.cli.run import BackendOption, ClassOption, QuietOption, declared, opened
 from runner.adapters.cli.screen import errors, output, print_line
 
 PROMPT: Final = "task> "
@@ -24,6 +24,7 @@ def chat(
     *,
     profile: ProfileOption = DEFAULT,
     backend: BackendOption = None,
+    class_: ClassOption = None,
     settings: SetOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -39,7 +40,7 @@ def chat(
         loop = runtime.loop(on_event=progress.on_event)
         for task in _tasks(console):
             with progress:
-                result = loop.run(task)
+                result = loop.run(task, data_class=declared(class_))
             print_result(output(), result)
     if not quiet:
         print_record(output(), runtime.trace_path, profile)

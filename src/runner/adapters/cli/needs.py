@@ -29,6 +29,7 @@ OVERHEAD: Final = 512 * MIB
 _LAST_PYTHON: Final = (3, 13)
 _ENDPOINT: Final = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@?#]+)(?::([0-9]{1,5}))?(?:/v1)?/?")
 _PORTS: Final = {"http": 80, "https": 443}
+_LAST_PORT: Final = 65_535
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -156,7 +157,7 @@ def _endpoints(profile: Inspected | None) -> Iterator[Check]:
 
 def _endpoint(endpoint: str) -> Check:
     parts, name = _ENDPOINT.fullmatch(endpoint), "local endpoint"
-    if parts is None:
+    if parts is None or not 0 < int(parts[3] or _PORTS[parts[1]]) <= _LAST_PORT:
         fix = "write scheme, host and port only, such as http://127.0.0.1:8080"
         return Check(name=name, grade="fail", found="this is not an endpoint", fix=fix)
     host, port = parts[2], int(parts[3] or _PORTS[parts[1]])

@@ -17,7 +17,7 @@ from ruamel.yaml.error import YAMLError
 from runner.assembly import Places, open_profile, places_of
 from runner.capability.profile import ProfileSource, read_profile
 from runner.kernel.config import Config, parse_config
-from runner.kernel.errors import ModelError
+from runner.kernel.errors import ConfigError, ModelError
 
 DEFAULT: Final = "detached"
 VARIABLE: Final = "AKAION_PROFILE"
@@ -51,8 +51,11 @@ class Inspected:
     places: Places
 
     def resolve(self, path: str) -> Path:
-        """Return `path` as the runtime would: a relative one starts at the profile's folder."""
-        return (self.source.folder / Path(path).expanduser()).resolve()
+        """Return `path` as the runtime would; as it is written if that is none, which a check then says."""
+        try:
+            return self.source.resolve(path, ())
+        except ConfigError:
+            return Path(path)
 
 
 def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
             raise typer.BadParameter("write it as section.key=value", param_hint="--set")
         try:
             value = YAML(typ="safe", pure=True).load(text)
-        except YAMLError:
+        except (YAMLError, ValueError, RecursionError, OverflowError):
             raise typer.BadParameter(f"the value of {key} is not YAML", param_hint="--set") from None
         section = sections
         for parent in parents:
@@ -93,7 +96,7 @@ def missing_for(named: str) -> str:
     would make files. Raises `ConfigError` with every mistake.
     """
     try:
-        open_profile(named)
+        runtime = open_profile(named)
     except ModelError as error:
         return str(error)
-    return ""
+    return " ".join(f"{mistake}." for mistake in runtime.missing_paths())

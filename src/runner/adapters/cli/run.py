@@ -25,6 +25,7 @@ from runner.adapters.cli.profiles import (
 from runner.adapters.cli.progress import Progress, progress_on
 from runner.adapters.cli.screen import errors, output, print_json
 from runner.assembly import Runtime, open_profile
+from runner.kernel.labels import DataClass
 
 
 class BackendName(StrEnum):
@@ -34,6 +35,19 @@ class BackendName(StrEnum):
     REMOTE = "remote"
 
 
+class ClassName(StrEnum):
+    """The four data classes."""
+
+    C0 = "C0"
+    C1 = "C1"
+    C2 = "C2"
+    C3 = "C3"
+
+
+ClassOption = Annotated[
+    ClassName | None,
+    typer.Option("--class", help="How sensitive the task's own words are. Without it C1, or what is found."),
+]
 BackendOption = Annotated[
     BackendName | None,
     typer.Option("--backend", help="Ask this backend of the profile instead of the preferred one."),
@@ -49,6 +63,7 @@ def run(
     profile: ProfileOption = DEFAULT,
     as_json: JsonOption = False,
     backend: BackendOption = None,
+    class_: ClassOption = None,
     settings: SetOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -61,7 +76,7 @@ def run(
         raise typer.BadParameter("the task is empty", param_hint="TASK")
     progress = progress_on(errors(), quiet=quiet)
     with opened(profile, backend, settings, progress) as runtime, progress:
-        result = runtime.loop(on_event=progress.on_event).run(task)
+        result = runtime.loop(on_event=progress.on_event).run(task, data_class=declared(class_))
     trace = runtime.trace_path
     if as_json:
         print_json(result_data(result, trace))
@@ -70,6 +85,11 @@ def run(
         if not quiet:
             print_record(output(), trace, profile)
     raise typer.Exit(status_of(result.stop))
+
+
+def declared(name: ClassName | None) -> DataClass | None:
+    """Return the class that the option `--class` names."""
+    return None if name is None else DataClass.parse(name)
 
 
 @contextmanager

@@ -41,9 +41,12 @@ def print_line(console: Console, text: str, style: str = "") -> None:
     console.print(Text(inert_line(text), style=style))
 
 
-def print_block(console: Console, text: str, *, depth: int = 1, style: str = "") -> None:
-    """Print foreign text as a block, indented by `depth` steps and folded to a terminal's width."""
-    indent = INDENT * depth
+def print_block(console: Console, text: str, *, depth: int = 1, mark: str = "", style: str = "") -> None:
+    """Print foreign text as a block, folded to a terminal's width.
+
+    Every line of it is indented by `depth` steps and stands behind `mark`.
+    """
+    indent = INDENT * depth + mark
     width = console.width - len(indent) - 1 if console.is_terminal else None
     for line in folded(text, width):
         console.print(Text(indent + line, style=style))

@@ -54,7 +54,7 @@ class Bridge:
         return self._known[text]
 
     def messages(
-        self, system: Sequence[Block], memory: Memory | None, asked: Sequence[Any]
+        self, system: Sequence[Block], memory: Memory | None, asked: str | Sequence[Any]
     ) -> tuple[Message, ...]:
         """Return `system`, the turns of `memory` and what is `asked` now as messages.
 
@@ -64,7 +64,8 @@ class Bridge:
         turns = [(turn.role, list(turn)) for turn in memory or ()]
         said: list[_Said] = [(Role.SYSTEM, block) for block in system]
         said += [(_ROLES[role], self.block(text)) for role, turn in turns for text in _texts(turn)]
-        said += [(Role.USER, self.block(text)) for text in _texts(asked)]
+        now = _texts(asked) if not isinstance(asked, str) else [asked] if asked else []
+        said += [(Role.USER, self.block(text)) for text in now]
         if not said:
             raise SealError("there is nothing to ask: input, memory and system prompt are empty")
         return tuple(_merged(said))

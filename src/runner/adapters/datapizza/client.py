@@ -3,12 +3,11 @@
 
 Owns the translation of their calls, single, streamed and structured, synchronous and not, into inferences of
 one `SealedClient`: there is no other way through this class, and so P1 holds for all of them. Refuses what
-would go around the gate: keyword arguments, media, a cache, embeddings, prompts on spans. A denial comes out
-as it is, `EgressDenied`.
+would go around the gate: further keyword arguments, media, a cache, embeddings. A denial comes out as it is,
+`EgressDenied`.
 """
 
 import json
-import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -35,7 +34,6 @@ from runner.perimeter.toolbox import SealedTools
 
 MAX_TOKENS: Final = 1024
 """The bound of a reply for which nobody gave one."""
-_ON_SPANS: Final = "DATAPIZZA_TRACE_CLIENT_IO"
 _Theirs: TypeAlias = Any
 """Whatever datapizza passes: it publishes no types."""
 _Pieces: TypeAlias = "SimpleQueue[str | None]"
@@ -113,6 +111,14 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
             for response in _ending(shown, question.form.read(future.result())):
                 yield response
 
+    # Their public calls add a cache, prompts on spans and in the debug log, and pass the rest on: not here.
+    invoke = _invoke
+    a_invoke = _a_invoke
+    structured_response = _structured_response
+    a_structured_response = _a_structured_response
+    stream_invoke = _stream_invoke
+    a_stream_invoke = _a_stream_invoke
+
     def _convert_tool_choice(self, tool_choice: str | list[str]) -> dict[str, Any]:
         """Return the choice as it is: it becomes a schema, not a field of a protocol."""
         return {"tool_choice": tool_choice}
@@ -143,16 +149,25 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
 
     # --- one inference ---------------------------------------------------------------------------
 
-    def _structured(
-        self, asked: _Theirs, output_cls: _Theirs, *args: _Theirs, **kwargs: _Theirs
-    ) -> _Question:
-        """Translate a structured call: their order of arguments is another one there."""
-        names = ("memory", "temperature", "max_tokens", "system_prompt", "tools", "tool_choice")
-        return self._question(asked, output_cls=output_cls, **dict(zip(names, args, strict=False)), **kwargs)
-
-    def _question(  # noqa: PLR0917
+    def _structured(  # noqa: PLR0917 - datapizza's order
         self,
-        input: _Theirs,  # noqa: A002 - datapizza's name, passed by keyword
+        input: _Theirs,  # noqa: A002 - datapizza's name
+        output_cls: _Theirs,
+        memory: _Theirs = None,
+        temperature: float | None = None,
+        max_tokens: int | None = None,
+        system_prompt: str | None = None,
+        tools: _Theirs = None,
+        tool_choice: _Theirs = "auto",
+        **more: _Theirs,
+    ) -> _Question:
+        """Translate a structured call, whose arguments come in another order."""
+        common = (input, tools, memory, tool_choice, temperature, max_tokens, system_prompt)
+        return self._question(*common, output_cls=output_cls, **more)
+
+    def _question(  # noqa: PLR0917 - as above
+        self,
+        input: _Theirs,  # noqa: A002 - datapizza's name
         tools: _Theirs = None,
         memory: _Theirs = None,
         tool_choice: _Theirs = "auto",
@@ -166,11 +181,11 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
         """Translate a call; raise `SealError` for what would go around the gate."""
         if more:
             raise SealError(f"a sealed client takes no further arguments: {', '.join(sorted(more))}")
-        if os.environ.get(_ON_SPANS, "").lower() == "true":
-            raise SealError(f"{_ON_SPANS} would put prompts on spans. Fix: unset it")
         form = parse_form(tools, tool_choice, output_cls)
         request = InferenceRequest(
-            messages=self._bridge.messages(self._system(system_prompt, form), memory, input),
+            messages=self._bridge.messages(
+                self._system(system_prompt or self.system_prompt, form), memory, input
+            ),
             schema=form.schema,
             max_tokens=max_tokens or MAX_TOKENS,
             temperature=temperature or 0.0,
@@ -182,12 +197,10 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
         """Return what the model is told first: their prompt, the tools, and how to reply."""
         told = [self._bridge.block(prompt)] if prompt else []
         if form.tools:
-            told += [
-                self._task.instruction(HOW),
-                *(self._bridge.block(self._tell(t)) for t in form.tools.values()),
-            ]
-        elif form.schema is not None:
-            told.append(self._bridge.block(f"Reply with JSON of this schema: {json.dumps(form.schema)}"))
+            told.append(self._task.instruction(HOW))
+            told += [self._bridge.block(self._tell(tool)) for tool in form.tools.values()]
+        if form.answer is not None:
+            told.append(self._bridge.block(f"An answer is JSON of this schema: {json.dumps(form.answer)}"))
         return told
 
     def _tell(self, tool: _Theirs) -> str:

@@ -25,7 +25,6 @@ HOW: Final = (
     "The tools, with the JSON Schema of their arguments:"
 )
 """What the runner tells the model about replying."""
-_TEXT: Final[JsonObject] = {"type": "string"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,15 +40,21 @@ class Form:
     must_call: bool = False
 
     @property
+    def answer(self) -> JsonObject | None:
+        """The JSON Schema of an answer; None for text."""
+        if self.output_cls is None:
+            return None
+        return self.output_cls.model_json_schema() if _is_model(self.output_cls) else {"type": "object"}
+
+    @property
     def schema(self) -> JsonObject | None:
-        """The JSON Schema of the reply; None for free text."""
-        answer = _TEXT if self.output_cls is None else _schema_of(self.output_cls)
+        """The JSON Schema of the whole reply; None for free text."""
         if not self.tools:
-            return None if self.output_cls is None else answer
-        definitions = {name: value for name, value in answer.items() if name == "$defs"}
-        bare = {name: value for name, value in answer.items() if name != "$defs"}
+            return self.answer
+        answer = {"type": "string"} if self.answer is None else dict(self.answer)
+        definitions = {"$defs": answer.pop("$defs")} if "$defs" in answer else {}
         calls: list[Json] = [_call(tool) for tool in self.tools.values()]
-        answers: list[Json] = [] if self.must_call else [_object({"answer": bare})]
+        answers: list[Json] = [] if self.must_call else [_object({"answer": answer})]
         return {**_object({"reply": {"anyOf": [*calls, *answers]}}), **definitions}
 
     def read(self, reply: Reply) -> ClientResponse:
@@ -100,10 +105,6 @@ def _object(properties: JsonObject) -> JsonObject:
         "required": list(properties),
         "additionalProperties": False,
     }
-
-
-def _schema_of(output_cls: Any) -> JsonObject:  # noqa: ANN401 - a class, or {"type": "json_object"}
-    return output_cls.model_json_schema() if _is_model(output_cls) else {"type": "object"}
 
 
 def _is_model(output_cls: Any) -> TypeGuard[type[BaseModel]]:  # noqa: ANN401 - as above

@@ -5,9 +5,10 @@ Owns the stage: a transport put where the SDK's connection was. While a request 
 SDK would have sent; while a reply is decoded it plays back what was received; at any other time it refuses.
 Leaves judging, the credential and I/O to the perimeter. Serves P1: the SDK's exact body passes the same gate,
 and neither its retries, redirects and proxies nor datapizza's cache, keyword arguments and tracing take part.
-Serves I12: what their code says when it fails is dropped.
+Serves I12: what their code says when it fails is dropped, and so is what it logs: an SDK logs whole requests.
 """
 
+import logging
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from copy import copy
@@ -58,18 +59,19 @@ def from_datapizza(client: Client, *, name: str = "remote") -> "DatapizzaBackend
     had is closed, also one the caller made. `name` is the backend's name in the profile. Pass the result to
     `open_profile(codecs=[...])`.
 
-    Raises `SealError`, and leaves `client` as it was, when there is no known way to do that: an SDK without
-    `with_options(http_client=...)`, or one that speaks neither chat completions nor responses.
+    Raises `SealError` when there is no known way to do that. An SDK without `with_options(http_client=...)`
+    is left as it was; one that speaks neither chat completions nor responses stays closed, and so does that
+    of a client which asks by another way, where the error is `BackendError`.
     """
     if not isinstance(client, Client):
         raise SealError("from_datapizza takes a datapizza.core.clients.Client")
     sdk, staged = _staged(client)
+    sdk.close()
     probe = _captured(staged, _question(InferenceRequest(messages=(), max_tokens=1)), name)
     dialect = next((each for each in _Dialect if probe.url.path.endswith(each.value)), None)
     if dialect is None:
         raise _no_way(client, "its SDK speaks a protocol that is not known here")
     client.client, client.a_client = staged.client, staged.a_client
-    sdk.close()
     address = _address(probe.url)
     return DatapizzaBackend(
         name=name, model=client.model_name, address=address, client=staged, dialect=dialect
@@ -166,7 +168,8 @@ def _played(client: Client, question: Mapping[str, Any], body: bytes, name: str)
 
 
 def _perform(client: Client, question: Mapping[str, Any], scene: _Scene, name: str) -> object:
-    """Run their code with `scene` on the stage; whatever it raises becomes `BackendError`."""
+    """Run their code with `scene` on the stage, unlogged; whatever it raises becomes `BackendError`."""
+    _hush(client)
     token = _scene.set(scene)
     try:
         return client._invoke(**question)  # noqa: SLF001 - below their cache, their spans and their defaults
@@ -174,6 +177,18 @@ def _perform(client: Client, question: Mapping[str, Any], scene: _Scene, name: s
         raise BackendError(f"backend {name!r}: its client failed ({type(error).__name__})") from None
     finally:
         _scene.reset(token)
+
+
+def _hush(client: Client) -> None:
+    """Keep what their code does on the stage out of the host program's log; what the host does is logged."""
+    packages = {type(each).__module__.partition(".")[0] for each in (client, client.client)}
+    for name in list(logging.root.manager.loggerDict):
+        if name.partition(".")[0] in packages | {"datapizza", "httpx"}:
+            logging.getLogger(name).addFilter(_is_off_stage)
+
+
+def _is_off_stage(_: logging.LogRecord) -> bool:
+    return _scene.get() is None
 
 
 def _staged(client: Client) -> tuple[Any, Client]:

@@ -5,9 +5,9 @@ Owns the questions to Ollama and llama-server, and how their answers are read in
 Pure, as codecs are: the perimeter judges, records and sends the questions, which hold no content but the
 configured name of the model. Leaves the address to the loopback check.
 
-A positive sign of another machine is `REMOTE`. Anything else that is not plain agreement, silence included,
-is no more than the L0 that the address gave. A relay that imitates a local server cannot be told apart: only L2
-excludes it.
+A positive sign of another machine is `REMOTE`. Everything else that is not plain agreement, silence included,
+is no more than the L0 that the address gave. A relay that imitates a local server cannot be told apart: only
+L2 excludes it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -3,8 +3,10 @@
 
 Owns what may be read: regular files with a single name, of bounded size, that are text. Leaves path
 spelling to `paths`, opening to `openers`, and whether a root is granted at all to the policy. Invariant
-P2: no path, link, hard link or race yields content from outside the root. Links in the root's own
-configured path are the operator's choice and are followed; below it none is.
+P2: no path, link, hard link or race yields content from outside the root. Links in the root's configured
+path are the operator's choice: they are followed once, when the profile is opened. From then on the root is
+its resolved path, opened from the top of the file system through no link, and the very folder that stood
+there (device and inode). A folder that existed then keeps its own inode, so none can take that place.
 
 A second name (hard link) is refused because a file outside the grant could be read through it.
 """
@@ -19,17 +21,17 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from runner.capability.tools.openers import CAN_CONFINE, STILL, Opener, best_opener
+from runner.capability.tools.openers import CAN_CONFINE, Opener, best_opener, open_from_top
 from runner.kernel.errors import ToolError
-from runner.kernel.ports import Root
+from runner.kernel.ports import Identity, Root
 
 Parts: TypeAlias = tuple[str, ...]
 """The names of a relative path, outermost first; empty for the root itself."""
 
 _READ: Final = getattr(os, "O_RDONLY", 0)
 _LIST: Final = _READ | getattr(os, "O_DIRECTORY", 0)
-_FOLLOWING: Final = STILL & ~getattr(os, "O_NOFOLLOW", 0)
 _LINKED: Final = (errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EMLINK)
+_REPLACED: Final = "the granted folder was replaced since the profile was opened: open the profile again"
 _CONTROLS: Final = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -113,6 +115,14 @@ class Beneath:
         with self._opened(parts, _READ) as handle:
             return _kind(os.fstat(handle).st_mode)
 
+    def identity(self) -> Identity:
+        """Return which folder or file the root is now; raise `ToolError` if it is neither."""
+        with self._opened((), _READ) as handle:
+            about = os.fstat(handle)
+            if _kind(about.st_mode) not in (Kind.FILE, Kind.FOLDER):
+                raise ToolError("a granted path is a folder or a regular file")
+            return about.st_dev, about.st_ino
+
     def read(self, parts: Sequence[str]) -> str:
         """Return the text of the file at `parts`; raise `ToolError`."""
         return self.load(parts).text
@@ -157,10 +167,7 @@ class Beneath:
     @contextmanager
     def _opened(self, parts: Sequence[str], flags: int) -> Iterator[int]:
         check_parts(parts)
-        try:
-            root = os.open(self._root.path, (_LIST if parts else flags) | _FOLLOWING)
-        except OSError as problem:
-            raise ToolError(f"the granted folder itself: {_reason(problem)}") from None
+        root = self._enter()
         try:
             handle = self._open(root, parts, flags) if parts else os.dup(root)
         except OSError as problem:
@@ -174,6 +181,20 @@ class Beneath:
         finally:
             os.close(handle)
 
+    def _enter(self) -> int:
+        """Open the root itself: no link on the way, and the one that was granted."""
+        try:
+            root = open_from_top(self._root.path, _READ, self._open)
+        except OSError as problem:
+            if problem.errno in _LINKED:
+                raise ToolError(_REPLACED) from None
+            raise ToolError(f"the granted folder itself: {_reason(problem)}") from None
+        about = os.fstat(root)
+        if self._root.identity not in (None, (about.st_dev, about.st_ino)):
+            os.close(root)
+            raise ToolError(_REPLACED)
+        return root
+
     def _bytes(self, handle: int) -> bytes:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
@@ -185,6 +206,14 @@ class Beneath:
         if len(data) > self._limits.file_bytes:
             raise ToolError(f"that file is larger than {self._limits.file_bytes:,} bytes and is not read")
         return data
+
+
+def identity_of(path: str) -> Identity:
+    """Return which folder or regular file stands at `path`, resolved and so free of links.
+
+    Raises `ToolError` when there is none, it cannot be opened, or this system cannot confine reads to it.
+    """
+    return Beneath(Root(alias="", path=path)).identity()
 
 
 def check_parts(parts: Sequence[str]) -> None:

@@ -32,6 +32,8 @@ STILL: Final = (
 CAN_CONFINE: Final = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 """Whether this system can open a name relative to a folder handle without following a link."""
 
+_PASS: Final = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+"""Flags of a folder on the way: gone through where the system can do that without the right to list it."""
 _SYS_OPENAT2: Final = 437
 _SAME_NUMBER_EVERYWHERE_BUT: Final = "alpha"
 _NO_MAGICLINKS: Final = 0x02
@@ -77,15 +79,29 @@ def open_by_openat2(folder: int, names: Sequence[str], flags: int) -> int:
 
 def open_by_steps(folder: int, names: Sequence[str], flags: int) -> int:
     """Open `names` one by one, each relative to the handle of the one before. See `Opener`."""
-    step = os.O_RDONLY | os.O_DIRECTORY
-    handle = os.open(".", step | STILL, dir_fd=folder)
+    handle = os.open(".", (_PASS if names else flags) | STILL, dir_fd=folder)
     for number, name in enumerate(names, start=1):
         try:
-            inner = os.open(name, (flags if number == len(names) else step) | STILL, dir_fd=handle)
+            inner = os.open(name, (flags if number == len(names) else _PASS) | STILL, dir_fd=handle)
         finally:
             os.close(handle)
         handle = inner
     return handle
+
+
+def open_from_top(path: str, flags: int, opener: Opener) -> int:
+    """Open the absolute `path` from the top of the file system with `opener`; raise `OSError`.
+
+    A link anywhere in it is refused, and so is any spelling but plain names between slashes (EINVAL).
+    """
+    names = [name for name in path.split("/") if name]
+    if not path.startswith("/") or "\0" in path or {".", ".."} & set(names):
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
+    top = os.open("/", _PASS)
+    try:
+        return opener(top, names, flags)
+    finally:
+        os.close(top)
 
 
 @functools.cache

@@ -5,16 +5,20 @@ Owns connections, pinning, time and size limits, and the translation of foreign 
 recording and credentials to the perimeter, and the meaning of a reply to the backend's decoder.
 Carries P1 below the gate: what `release()` allowed is what is sent. So there are no redirects, no retries,
 no proxies or certificates taken from the environment, no cookies, and no headers but those of the wire
-request, the credential, `Host` and `Content-Length`. Carries I12: errors never quote a reply.
+request, the credential, `Host` and `Content-Length`. Carries I12: errors never quote a reply, and the HTTP
+library logs nothing of an exchange, nor do the keys of a TLS session go to a file that the environment names.
 """
 
+import logging
 import re
 import ssl
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from contextvars import ContextVar
 from typing import Final, Self
 
 import anyio
+import certifi
 import httpx
 
 from runner.capability.transport.locality import IP, parse_ip, resolve
@@ -26,6 +30,21 @@ CONNECT_TIMEOUT_S: Final = 10.0
 MAX_REPLY_BYTES: Final = 64 << 20
 _OWN_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
 _PATH: Final = re.compile(r"/[!-~]*\Z")
+_LOGGERS: Final = ("httpcore.connection", "httpcore.http11", "httpx")
+"""The loggers of the HTTP library that an exchange reaches. A logger's filter does not see its children's."""
+_ours: ContextVar[bool] = ContextVar("_ours", default=False)
+
+
+def _is_not_ours(_: logging.LogRecord) -> bool:
+    """Drop what the HTTP library logs while it works for us: it quotes status lines and headers (I12).
+
+    What a host program does with the same library is logged as ever.
+    """
+    return not _ours.get()
+
+
+for _name in _LOGGERS:
+    logging.getLogger(_name).addFilter(_is_not_ours)
 
 
 class HttpTransport:
@@ -47,7 +66,7 @@ class HttpTransport:
     ) -> None:
         self._timeout_s = timeout_s
         self._max_reply_bytes = max_reply_bytes
-        self._tls = tls or httpx.create_ssl_context(trust_env=False)
+        self._tls = tls or _public_tls()
         self._unsafe_plain_http = unsafe_plain_http
 
     @asynccontextmanager
@@ -68,7 +87,8 @@ class HttpTransport:
                 yield WireReply(status=response.status_code, chunks=chunks)
             finally:
                 chunks.over = True
-                await response.aclose()
+                with _unlogged():
+                    await response.aclose()
 
     async def _send(
         self, connection: httpx.AsyncHTTPTransport, wire: WireRequest, credential: Credential | None
@@ -152,11 +172,31 @@ def _refuse_unasked(response: httpx.Response) -> None:
         raise TransportError("the server compressed its reply, which was not asked for")
 
 
+def _public_tls() -> ssl.SSLContext:
+    """Return a context that trusts the public authorities and takes nothing from the environment.
+
+    `ssl.create_default_context` would write the session's keys to the file that `SSLKEYLOGFILE` names.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cafile=certifi.where())
+    return context
+
+
+@contextmanager
+def _unlogged() -> Iterator[None]:
+    """Run one step of an exchange without what the HTTP library logs of it."""
+    token = _ours.set(True)
+    try:
+        yield
+    finally:
+        _ours.reset(token)
+
+
 @contextmanager
 def _translated(address: Address, deadline: float) -> Iterator[None]:
     """Run one step of an exchange with `address` until `deadline`; foreign errors become `TransportError`."""
     try:
-        with anyio.fail_after(max(0.0, deadline - anyio.current_time())):
+        with anyio.fail_after(max(0.0, deadline - anyio.current_time())), _unlogged():
             yield
     except (TimeoutError, httpx.TimeoutException):
         raise TransportError(f"{address} took too long") from None

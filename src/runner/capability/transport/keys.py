@@ -94,7 +94,7 @@ def _create(path: Path, seed: bytes) -> None:
 
 
 def _read_seed(path: Path) -> bytes:
-    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with os.fdopen(handle, "rb") as file:
         state = os.fstat(handle)
         if not stat.S_ISREG(state.st_mode) or state.st_mode & 0o077 or state.st_uid != os.getuid():

@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A book on disk: a folder of logs, a writer's lock, and a head pin in another folder.
+"""A book on disk: a folder of logs, and a head pin in another folder.
 
 Owns files, modes and syncs. Knows nothing of records. Carries I9: what `sync` or `create` or `write_pin`
 returned from is on the disk, on macOS through its write cache (`F_FULLFSYNC`). Carries I4 on this side:
-files only grow, one process writes, nothing is edited in place.
+files only grow, one process writes, nothing is edited in place. The writer's lock is on the folder itself:
+no file in it, when it is removed, lets a second writer in.
 """
 
 import errno
 import fcntl
 import os
+import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,11 +20,11 @@ from typing import Final
 from runner.kernel.errors import TraceError
 
 _SUFFIX: Final = ".jsonl"
-_LOCK: Final = "writer.lock"
 _NEW: Final = "new-log.tmp"
 _FILE_MODE: Final = 0o600
 _FOLDER_MODE: Final = 0o700
-_WRITE: Final = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+_WRITE: Final = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+"""Nothing here follows a link, or waits for who might read from a pipe."""
 
 
 @contextmanager
@@ -70,9 +72,26 @@ def write_all(handle: int, data: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
+def read_regular(path: Path, flags: int = 0) -> bytes:
+    """Return the bytes of a regular file; raise `OSError`, for anything else too.
+
+    Nothing waits here: a pipe in the place of a file would hold the runner until somebody writes to it.
+    """
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "not a regular file")
+    with os.fdopen(handle, "rb") as file:
+        return file.read()
+
+
 def replace_file(target: Path, temporary: Path, data: bytes) -> None:
-    """Make `target` hold `data`, atomically and durably, by way of `temporary` beside it; raise `OSError`."""
-    handle = os.open(temporary, _WRITE | os.O_CREAT | os.O_TRUNC, _FILE_MODE)
+    """Make `target` hold `data`, atomically and durably, by way of `temporary` beside it; raise `OSError`.
+
+    What stands at `temporary`, left by a crash or put there, is removed and never written to.
+    """
+    temporary.unlink(missing_ok=True)
+    handle = os.open(temporary, _WRITE | os.O_CREAT | os.O_EXCL, _FILE_MODE)
     try:
         write_all(handle, data)
         sync_file(handle)
@@ -122,10 +141,14 @@ class FolderLogStore:
             make_private_folder(pin.parent)
 
     def acquire(self) -> None:
-        """Take the one-writer lock for life; raise `TraceError` when somebody has it, `OSError` otherwise."""
-        handle = os.open(self._book / _LOCK, _WRITE | os.O_CREAT, _FILE_MODE)
+        """Take the one-writer lock for life; raise `TraceError` when somebody has it, `OSError` otherwise.
+
+        Where a folder cannot be locked, as on some network file systems, no book is written (I7).
+        """
+        handle = os.open(self._book, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._refuse_moved(handle)
         except BaseException as error:
             os.close(handle)
             if isinstance(error, BlockingIOError):
@@ -148,9 +171,7 @@ class FolderLogStore:
 
     def read(self, name: str) -> bytes:
         """Return the bytes of the log `name`; raise `OSError`, for a link too."""
-        handle = os.open(self._book / name, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
-        with os.fdopen(handle, "rb") as file:
-            return file.read()
+        return read_regular(self._book / name, os.O_NOFOLLOW)
 
     def create(self, name: str, head: bytes) -> FolderLog:
         """Make the log `name` with `head` in it, whole and durable, and return it open.
@@ -168,13 +189,28 @@ class FolderLogStore:
     def read_pin(self) -> bytes | None:
         """Return the head pin, or None when there is none yet; raise `OSError`."""
         try:
-            return self._pin.read_bytes()
+            return read_regular(self._pin)
         except FileNotFoundError:
             return None
 
     def write_pin(self, pin: bytes) -> None:
-        """Replace the head pin, atomically and durably; raise `OSError`."""
+        """Replace the head pin, atomically and durably; raise `OSError`.
+
+        Raises `TraceError` when the book's folder was moved or replaced since it was locked: another process
+        may write the one that stands there now, and the pin is for that one.
+        """
+        if self._lock >= 0:
+            self._refuse_moved(self._lock)
         replace_file(self._pin, self._pin.with_name(self._pin.name + ".tmp"), pin)
+
+    def _refuse_moved(self, handle: int) -> None:
+        """Raise `TraceError` unless the open folder `handle` is the one that the book's path names."""
+        try:
+            if os.path.samestat(os.fstat(handle), self._book.stat()):
+                return
+        except FileNotFoundError:
+            pass  # as below
+        raise TraceError("the trace folder was moved or replaced. Fix: put it back, then start again")
 
 
 def read_boot_id() -> str | None:

@@ -5,7 +5,23 @@ Owns the detectors. Leaves the declared and default parts of a label to those wh
 and the decision to the gate. Carries I6 and I8; see README.md in this folder.
 """
 
+from runner.perimeter.classify.credentials import FRAGMENTS
+from runner.perimeter.classify.echo import EchoIndex
 from runner.perimeter.classify.engine import RULES, Classifier, classify_text
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View
+from runner.perimeter.classify.registers import Registers, compile_registers
 
-__all__ = ["RULES", "Classification", "Classifier", "Role", "Rule", "Span", "View", "classify_text"]
+__all__ = [
+    "FRAGMENTS",
+    "RULES",
+    "Classification",
+    "Classifier",
+    "EchoIndex",
+    "Registers",
+    "Role",
+    "Rule",
+    "Span",
+    "View",
+    "classify_text",
+    "compile_registers",
+]

@@ -107,8 +107,8 @@ def card(candidate: str) -> int:
 
 
 def phone(candidate: str) -> int:
-    """Accept an Italian number: mobile (3, nine or ten digits) or landline (0, six to eleven)."""
-    if "." in candidate and "-" in candidate:
+    """Accept an Italian number: mobile (3, nine or ten digits) or landline (0, seven to eleven)."""
+    if ("." in candidate and "-" in candidate) or _is_date(candidate):
         return 0  # "09.30-12.30" is an opening time
     digits = _compact(candidate)
     for prefix in ("0039", "39"):
@@ -116,13 +116,74 @@ def phone(candidate: str) -> int:
             digits = digits[len(prefix) :]
             break
     mobile = digits.startswith("3") and len(digits) in {9, 10}
-    landline = digits.startswith("0") and not digits.startswith("00") and 6 <= len(digits) <= 11  # noqa: PLR2004 - digits of a landline
+    landline = digits.startswith("0") and not digits.startswith("00") and 7 <= len(digits) <= 11  # noqa: PLR2004 - digits of a landline
     return len(candidate) if mobile or landline else 0
+
+
+def _is_date(candidate: str) -> bool:
+    """Say whether `candidate` reads as day, month and a year of this century or the last."""
+    parts = "".join(sign if sign.isdigit() else " " for sign in candidate).split()
+    if [len(part) for part in parts] not in ([2, 2, 4], [2, 1, 4]):
+        return False
+    day, month, year = map(int, parts)
+    return 1 <= day <= 31 and 1 <= month <= 12 and 1900 <= year < 2100  # noqa: PLR2004 - the calendar
 
 
 def foreign_phone(candidate: str) -> int:
     """Accept `+` and ten to fifteen digits (E.164 allows at most fifteen)."""
     return len(candidate) if 10 <= len(_compact(candidate)) <= 15 else 0  # noqa: PLR2004 - bounds of E.164
+
+
+_ROLES: Final = frozenset(
+    {
+        *(
+            "amministratore",
+            "assessore",
+            "cancelliere",
+            "comandante",
+            "commissario",
+            "consigliere",
+            "dirigente",
+        ),
+        *(
+            "direttore",
+            "direttrice",
+            "giudice",
+            "istruttore",
+            "magistrato",
+            "ministro",
+            "prefetto",
+            "preside",
+        ),
+        *(
+            "presidente",
+            "procuratore",
+            "questore",
+            "responsabile",
+            "rettore",
+            "segretario",
+            "sindaco",
+            "titolare",
+        ),
+        *("tutelare", "ufficiale", "vicepresidente", "vicesindaco"),
+        *("abbonato", "azionista", "cliente", "collega", "condomino", "destinatario", "socio", "utente"),
+        *("amministratori", "avvocati", "azionisti", "clienti", "colleghi", "condomini", "consiglieri"),
+        *("creditori", "dirigenti", "giudici", "magistrati", "membri", "soci", "utenti"),
+        *("chair", "chairman", "director", "judge", "justice", "manager", "mayor", "minister", "president"),
+        *("registrar", "secretary", "speaker"),
+    }
+)
+"""Words that stand behind a title in place of a name."""
+
+
+def named_person(candidate: str) -> int:
+    """Accept what stands behind `sig.` or `Mr.` unless it is an office: "Presidente del Tribunale".
+
+    An office followed by a capital is followed by a name: "Presidente Rossi".
+    """
+    words = candidate.split(" ")
+    rest = next((words[index:] for index, word in enumerate(words) if word.lower() not in _ROLES), [])
+    return len(candidate) if rest and (rest == words or rest[0][:1].isupper()) else 0
 
 
 _PLACEHOLDERS: Final = ("xxx", "***", "...", "example", "changeme", "placeholder", "your", "redacted", "none")

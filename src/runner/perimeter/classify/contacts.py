@@ -21,8 +21,8 @@ _LOCAL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9._%+'\-]{0,62}[A-Za-z0-9_+\-])?"
 _AT: Final = r"(?: ?@ ?|@\r?\n[ \t]{0,4}|\s?[\[(](?:at|chiocciola)[\])]\s?)"
 _AT_SIGN: Final = r"(?i)@|[\[(](?:at|chiocciola)[\])]"
 _CALL: Final = (
-    r"(?i)tel(?:\.|efon)|(?:^|[^a-z])tel(?:[^a-z]|$)|cell(?:\.|ulare|[^a-z])|mobile|fax|phone|whatsapp|"
-    r"recapit|chiam|contatt|utenza"
+    r"(?i)tel(?:\.|efon)|(?:^|[^a-z])tel(?:[^a-z]|$)|cell(?:\.|ulare|[^a-z])|(?:^|[^a-z])mobile|fax|phone|"
+    r"whatsapp|recapit|(?:^|[^a-z])chiam|contatt|utenza"
 )
 _MONTH: Final = (
     r"(?:gennaio|febbraio|marzo|aprile|maggio|giugno|luglio|agosto|settembre|ottobre|novembre|dicembre)"
@@ -90,7 +90,10 @@ CONTACTS: Final = (
         name="phone",
         kind="phone",
         data_class=_C2,
-        pattern=rf"(?:^|[^0-9A-Za-z+/,])(\(?[03][0-9]{{1,3}}\)?(?:[ ./\-]{{0,3}}[0-9]){{4,9}}){_END}",
+        pattern=(
+            r"(?:^|[^0-9A-Za-z+/,.]|[^0-9]\.)(\(?[03][0-9]{1,3}\)?(?:[ ./\-]{0,3}[0-9]){4,9})"
+            r"(?:$|[^0-9A-Za-z,]|,[^0-9]|,$)"
+        ),
         check=checks.phone,
         context=_CALL,
         needs_context=True,
@@ -120,17 +123,18 @@ CONTACTS: Final = (
         kind="birth_date",
         data_class=_C2,
         pattern=(
-            rf"(?i)(?:nat[oa](?: a [a-z' ]{{2,40}}(?: ?\([a-z]{{2}}\))?,?)?,? (?:il|l'|in data)|nascita:?|"
-            rf"date of birth:?|born on(?: the)?|d\.?o\.?b\.?:?) ?(?:giorno )?({_DATE})"
+            r"(?i)(?:^|[^0-9a-z])(?:nat[oa](?: a [a-z' ]{2,40}(?: ?\([a-z]{2}\))?,?)?,? (?:il|l'|in data)|"
+            rf"nascita:?|date of birth:?|born on(?: the)?|d\.?o\.?b\.?:?) ?(?:giorno )?({_DATE})"
         ),
-        context=r"(?i)nat[oa]|nascita|birth|born",
-        trigger=r"(?i)nat[oa][ ,]|nascita|birth|born|d\.?o\.?b",
+        context=r"(?i)(?:^|[^a-z])nat[oa]|nascita|birth|born",
+        trigger=r"(?i)(?:^|[^0-9a-z])nat[oa][ ,]|nascita|birth|born|d\.?o\.?b",
     ),
     Rule(
         name="person-by-title",
         kind="person",
         data_class=_C2,
         pattern=rf"{_EDGE}{_PRIVATE_TITLE}({_NAMES})",
+        check=checks.named_person,
         context=r"(?i)sig|client|pazient|assistit|imputat|indagat|m[rs]",
         trigger=_PRIVATE_TITLE,
     ),
@@ -145,10 +149,14 @@ CONTACTS: Final = (
 )
 """Contacts and persons. A professional is C1: a name on a letterhead is not a client's."""
 
+CLIENT: Final = "client"
+"""The kind of a name that stands in the practice's client register."""
+
 PERSON_KINDS: Final = frozenset(
     {
         "address",
         "birth_date",
+        CLIENT,
         "codice_fiscale",
         "driving_licence",
         "email",

@@ -40,12 +40,18 @@ _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 def decodings(reading: Reading) -> Iterator[Reading]:
     """Yield the decoded text of every encoded run of `reading`; each maps to its whole run."""
     for match in _HEXADECIMAL.finditer(reading.data):
-        start, end = match.span()
+        start, end = match[0]
         run = bytes(byte for byte in reading.data[start:end] if byte not in b" :")
         yield from _as_text(reading, start, end, binascii.unhexlify(run))
     for match in _BASE64.finditer(reading.data):
-        start, end = match.span()
-        yield from _base64_run(reading, start, end)
+        start, end = match[0]
+        if _is_mixed(reading.data[start:end]):
+            yield from _base64_run(reading, start, end)
+
+
+def _is_mixed(run: bytes) -> bool:
+    """Say whether `run` has letters of both cases: base64 of a text does, long words and numbers do not."""
+    return run.lower() != run != run.upper()
 
 
 def _base64_run(reading: Reading, start: int, end: int) -> Iterator[Reading]:

@@ -14,26 +14,26 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify.contacts import CONTACTS
+from runner.perimeter.classify.contacts import CLIENT, CONTACTS
 from runner.perimeter.classify.credentials import CREDENTIALS
-from runner.perimeter.classify.decode import BASE64, HEXADECIMAL, decodings
 from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
-from runner.perimeter.classify.model import Classification, Role, Rule, Span, View
+from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear, whole
 from runner.perimeter.classify.pattern import Pattern, Prefilter, compile_pattern
-from runner.perimeter.classify.rules import FOREIGN, IDENTIFIERS
-from runner.perimeter.classify.views import ESCAPE, Reading, fold, join, unescape
+from runner.perimeter.classify.readings import DEPTH, ENCODINGS, first_readings, inner_readings
+from runner.perimeter.classify.registers import Clients, Mention, Registers
+from runner.perimeter.classify.rules import FOREIGN, IDENTIFIERS, OPAQUE
+from runner.perimeter.classify.views import Reading, fold
+from runner.perimeter.classify.words import words_of
 
-RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, *LEXICON)
+RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, OPAQUE, *LEXICON)
 """The shipped rules, in the order in which they are tried."""
 
-_RELEASE: Final = "rules-1"
-_DEPTH: Final = 3
-"""How many encodings inside each other are opened."""
+_RELEASE: Final = "rules-2"
+EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
+"""The kinds that the practice's own and public registers may call nobody's secret."""
 
 _NEVER: Final = r"[^\x00-\xff]"
 """A pattern that no folded text matches."""
-
-_ENCODINGS: Final = (ESCAPE, BASE64, HEXADECIMAL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,15 +52,15 @@ class _Hit:
 
 
 class Classifier:
-    """Classifies texts by rules alone. Immutable, and safe to share between threads.
+    """Classifies texts by rules and registers. Immutable, and safe to share between threads.
 
-    Arguments: `rules`, tried in order; the shipped ones when not given. A practice's registers are
-    further rules. Raises `ValueError` when a pattern is not RE2 syntax.
+    Arguments: `rules`, tried in order; the shipped ones when not given; `registers`, the practice's own.
+    Raises `ValueError` when a pattern is not RE2 syntax.
     """
 
-    __slots__ = ("_detectors", "_prefilter", "_vocabulary", "version")
+    __slots__ = ("_detectors", "_prefilter", "_registers", "_vocabulary", "version")
 
-    def __init__(self, rules: Iterable[Rule] = RULES) -> None:
+    def __init__(self, rules: Iterable[Rule] = RULES, registers: Registers | None = None) -> None:
         detectors = tuple(
             _Detector(
                 rule=rule,
@@ -70,13 +70,14 @@ class Classifier:
             for rule in rules
         )
         self._detectors = detectors
+        self._registers = Registers() if registers is None else registers
         triggers = [detector.rule.trigger or detector.rule.pattern for detector in detectors]
-        self._prefilter = Prefilter([*triggers, *_ENCODINGS])
+        self._prefilter = Prefilter([*triggers, *ENCODINGS])
         self._vocabulary = Prefilter(
             [detector.rule.context if detector.rule.needs_context else _NEVER for detector in detectors]
         )
-        self.version = _version([detector.rule for detector in detectors])
-        """Names the release and the very rules: part of the key of every cache of classifications."""
+        self.version = _version([detector.rule for detector in detectors], self._registers)
+        """Names the release, the very rules and the registers: a key of every cache of classifications."""
 
     def classify(self, text: str, *, source: str | None = None) -> Classification:
         """Return what the rules say about `text`.
@@ -86,7 +87,7 @@ class Classifier:
         length of `text`. Raises nothing for any `str`.
         """
         name = fold(source or "").data
-        hits = list(self._hits(_first_readings(text), name, _DEPTH))
+        hits = self._without_known(text, list(self._hits(first_readings(text), name, DEPTH)))
         topics = [hit.span for hit in hits if hit.role is Role.TOPIC]
         persons = sorted(hit.span.start for hit in hits if points_at_person(hit.span, hit.role))
         found = [hit.span for hit in hits if hit.role is Role.FINDING]
@@ -102,25 +103,34 @@ class Classifier:
         for reading in readings:
             seen = self._prefilter.hits(reading.data)
             words = self._vocabulary.hits(b"\n".join((reading.data, reading.around, source)))
-            for index, detector in enumerate(self._detectors):
-                if index in seen and (index in words or not detector.rule.needs_context):
+            for index in sorted(seen):
+                if index >= len(self._detectors):
+                    break
+                detector = self._detectors[index]
+                if index in words or not detector.rule.needs_context:
                     yield from _search(detector, reading, source)
+            yield from _clients(self._registers.clients, reading)
             if depth:
-                yield from self._hits(self._inner(reading, seen), source, depth - 1)
+                encodings = {index - len(self._detectors) for index in seen}
+                yield from self._hits(inner_readings(reading, encodings), source, depth - 1)
 
-    def _inner(self, reading: Reading, seen: frozenset[int]) -> Iterator[Reading]:
-        escapes, base64, hexadecimal = (len(self._detectors) + offset for offset in range(len(_ENCODINGS)))
-        if escapes in seen:
-            yield unescape(reading)
-        if base64 in seen or hexadecimal in seen:
-            yield from decodings(reading)
+    def _without_known(self, text: str, hits: list[_Hit]) -> list[_Hit]:
+        """Return `hits` without contacts that the registers call the practice's own or public.
 
-
-def _first_readings(text: str) -> Iterator[Reading]:
-    yield fold(text)
-    joined = join(text)
-    if joined is not None:
-        yield joined
+        Only contacts and identifiers written in the clear: never a client, a credential or a subject.
+        """
+        exempt = [hit for hit in hits if hit.span.kind in EXEMPTABLE and is_clear(hit.span.view)]
+        known = self._registers.known
+        if not exempt or not known:
+            return hits
+        data = fold(text).data
+        ranges = known.ranges(data, words_of(data))
+        dropped = {
+            id(hit)
+            for hit in exempt
+            if ranges.cover(hit.span.start, hit.span.end) or known.holds(text[hit.span.start : hit.span.end])
+        }
+        return [hit for hit in hits if id(hit) not in dropped]
 
 
 def _search(detector: _Detector, reading: Reading, source: bytes) -> Iterator[_Hit]:
@@ -132,25 +142,27 @@ def _search(detector: _Detector, reading: Reading, source: bytes) -> Iterator[_H
     data, position = reading.data, 0
     group = min(detector.pattern.groups, 1)
     while match := detector.pattern.search(data, position):
-        start, end = match.span(group)
-        accepted = detector.rule.check(data[start:end].decode("ascii"))
+        start, end = match[group]
+        check = detector.rule.check
+        accepted = end - start if check is whole else check(data[start:end].decode("ascii"))
         if not accepted:
             position = start + 1
             continue
         position = max(start + accepted, position + 1)
-        if _corroborated(detector, reading, (start, start + accepted), source):
+        found = (start, start + accepted)
+        if reading.counts(*found) and _corroborated(detector, reading, found, source):
             yield _hit(detector.rule, reading, start, start + accepted)
 
 
 def _corroborated(detector: _Detector, reading: Reading, found: tuple[int, int], source: bytes) -> bool:
     """Say whether the hit counts: by its shape, or by a word of its vocabulary near it."""
-    derived = reading.view in {View.UNESCAPED, View.DECODED}
-    if not detector.rule.needs_context and (detector.rule.distinctive or not derived):
+    rule, context = detector.rule, detector.context
+    if not rule.needs_context and (rule.distinctive or is_clear(reading.view)):
         return True
-    if detector.context is None:
+    if context is None:
         return False
     nearby = (*reading.surroundings(*found), reading.around, source)
-    return any(detector.context.search(words) for words in nearby)
+    return any(words and context.search(words) for words in nearby)
 
 
 def _hit(rule: Rule, reading: Reading, start: int, end: int) -> _Hit:
@@ -159,6 +171,27 @@ def _hit(rule: Rule, reading: Reading, start: int, end: int) -> _Hit:
         start=first, end=last, kind=rule.kind, rule=rule.name, data_class=rule.data_class, view=reading.view
     )
     return _Hit(span=span, role=rule.role)
+
+
+def _clients(clients: Clients, reading: Reading) -> Iterator[_Hit]:
+    """Yield the clients named in one reading."""
+    if clients:
+        for mention in clients.find(reading.data, words_of(reading.data)):
+            if reading.counts(mention.start, mention.end):
+                yield _mentioned(mention, reading)
+
+
+def _mentioned(mention: Mention, reading: Reading) -> _Hit:
+    first, last = reading.original_span(mention.start, mention.end)
+    span = Span(
+        start=first,
+        end=last,
+        kind=CLIENT,
+        rule=mention.rule,
+        data_class=mention.data_class,
+        view=reading.view,
+    )
+    return _Hit(span=span, role=Role.FINDING)
 
 
 def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:
@@ -174,7 +207,7 @@ def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:
     return tuple(kept)
 
 
-def _version(rules: Sequence[Rule]) -> str:
+def _version(rules: Sequence[Rule], registers: Registers) -> str:
     digest = hashlib.sha256()
     for rule in rules:
         fields = (
@@ -189,7 +222,8 @@ def _version(rules: Sequence[Rule]) -> str:
             rule.role.value,
         )
         digest.update("\x1f".join((*fields, "\x1e")).encode())
-    return f"{_RELEASE}+{digest.hexdigest()[:12]}"
+    practice = f".{registers.digest}" if registers.digest else ""
+    return f"{_RELEASE}+{digest.hexdigest()[:12]}{practice}"
 
 
 _SHIPPED: Final = Classifier()

@@ -63,11 +63,13 @@ def lexicon_rules(sections: dict[str, tuple[str, ...]]) -> tuple[Rule, ...]:
 
 
 def _term(term: str) -> str:
-    stem = term.removesuffix("*")
-    words = r"\s{1,3}".join(_literal(word) for word in stem.split())
-    if stem != term:
-        return words + r"[a-z]{0,16}"
-    return words if stem.endswith(":") else words + r"\b"
+    words = r"\s{1,3}".join(map(_word, term.split()))
+    return words if term.endswith((":", ",", "*")) else words + r"\b"
+
+
+def _word(word: str) -> str:
+    stem = word.removesuffix("*")
+    return _literal(stem) if stem == word else _literal(stem) + r"[a-z]{0,16}"
 
 
 def _literal(word: str) -> str:

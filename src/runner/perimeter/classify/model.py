@@ -34,8 +34,15 @@ class View(Enum):
     """Invisible characters removed, compatibility characters expanded: the span is exact."""
     UNESCAPED = "unescaped"
     """Percent, `\\u` and HTML character escapes replaced: the span covers the escapes."""
+    SQUEEZED = "squeezed"
+    """Single characters or chunks written apart closed up: the span covers the run."""
     DECODED = "decoded"
     """Inside base64 or hexadecimal: the span is the whole encoded run. To be denied, not redacted."""
+
+
+def is_clear(view: View) -> bool:
+    """Say whether a hit in `view` needs no corroboration and its span is exact."""
+    return view is View.TEXT or view is View.JOINED
 
 
 Check = Callable[[str], int]

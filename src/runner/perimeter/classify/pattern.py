@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The one place that touches google-re2: compiled patterns and the prefilter over all of them.
+"""The one place of this room that touches google-re2: compiled patterns and the prefilter over all of them.
 
 Owns the options (one byte per character, no logging of patterns or text) and the guard around the
 set automaton. Leaves what the patterns mean to the rules.
@@ -8,7 +8,7 @@ fails closed: an automaton that ran out of memory counts as "every pattern may m
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Protocol, cast
+from typing import Final
 
 import re2
 
@@ -16,25 +16,43 @@ _SET_MEMORY: Final = 64 << 20
 """Bytes the set automaton may use before it starts over with an empty cache."""
 
 
-class Match(Protocol):
-    """What is used of a match."""
-
-    def span(self, group: int = 0) -> tuple[int, int]:
-        """Return the bytes range of `group`; (-1, -1) if it took no part."""
+Span = tuple[int, int]
+"""A half-open range of bytes; (-1, -1) for a group that took no part."""
 
 
-class Pattern(Protocol):
-    """What is used of a compiled pattern, over bytes."""
+class Pattern:
+    """A compiled pattern over bytes: what is used of google-re2, without its objects for each match."""
 
-    @property
-    def groups(self) -> int:
-        """The number of capturing groups."""
+    __slots__ = ("_anchor", "_compiled", "groups")
 
-    def search(self, text: bytes, pos: int = 0) -> Match | None:
-        """Return the leftmost match that starts at `pos` or later."""
+    def __init__(self, pattern: str) -> None:
+        """Compile `pattern`; raise `ValueError` when RE2 refuses it."""
+        try:
+            whole = re2.compile(pattern.encode("ascii"), _options())
+        except re2.error as error:
+            raise ValueError(
+                "a classifier pattern is not RE2 syntax: no look-around, no back-reference"
+            ) from error
+        self.groups: int = whole.groups
+        self._compiled = whole._regexp  # noqa: SLF001 - the wrapper's objects cost more than the search itself
+        self._anchor = re2._Anchor.UNANCHORED  # noqa: SLF001 - as above
 
-    def finditer(self, text: bytes) -> Iterator[Match]:
+    def search(self, data: bytes, start: int = 0) -> list[Span] | None:
+        """Return the leftmost match from `start` on: the range of each group, the whole first."""
+        if start > len(data):
+            return None
+        spans: list[Span] = self._compiled.Match(self._anchor, data, start, len(data))
+        return None if spans[0] == _NOWHERE else spans
+
+    def finditer(self, data: bytes) -> Iterator[list[Span]]:
         """Yield the matches that do not overlap, from the left."""
+        position = 0
+        while spans := self.search(data, position):
+            yield spans
+            position = max(spans[0][1], position + 1)
+
+
+_NOWHERE: Final = (-1, -1)
 
 
 def _options(max_mem: int | None = None) -> re2.Options:
@@ -51,12 +69,7 @@ def compile_pattern(pattern: str) -> Pattern:
 
     Raises `ValueError` when RE2 refuses it: look-around and back-references are not linear.
     """
-    try:
-        return cast("Pattern", re2.compile(pattern.encode("ascii"), _options()))
-    except re2.error as error:
-        raise ValueError(
-            "a classifier pattern is not RE2 syntax: no look-around, no back-reference"
-        ) from error
+    return Pattern(pattern)
 
 
 class Prefilter:

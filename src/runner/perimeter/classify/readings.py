@@ -7,7 +7,7 @@ Carries the bound behind "linear time": a fixed depth, and readings no longer th
 constant.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from typing import Final
 
 from runner.perimeter.classify.decode import BASE64, HEXADECIMAL, decodings
@@ -18,7 +18,7 @@ from runner.perimeter.classify.views import ESCAPE, Reading, fold, join, unescap
 DEPTH: Final = 3
 """How many encodings inside each other are opened."""
 
-ENCODINGS: Final = (ESCAPE, BASE64, HEXADECIMAL, SPACED)
+ENCODINGS: Final = (ESCAPE, BASE64, HEXADECIMAL, *SPACED)
 """Patterns that say which inner readings there can be, in the order `inner_readings` takes them."""
 
 _PREFILTER: Final = Prefilter(ENCODINGS)
@@ -26,21 +26,23 @@ _PREFILTER: Final = Prefilter(ENCODINGS)
 
 def first_readings(text: str) -> Iterator[Reading]:
     """Yield the text folded, and without what cannot be seen if there is any."""
-    yield fold(text)
-    joined = join(text)
+    alphabet = None if text.isascii() else frozenset(text)
+    yield fold(text, alphabet)
+    joined = join(text, alphabet)
     if joined is not None:
         yield joined
 
 
-def inner_readings(reading: Reading, seen: Iterable[int]) -> Iterator[Reading]:
+def inner_readings(reading: Reading, seen: Collection[int]) -> Iterator[Reading]:
     """Yield what is disguised inside `reading`; `seen` are the indices of `ENCODINGS` that may match."""
-    escapes, base64, hexadecimal, spaced = (index in seen for index in range(len(ENCODINGS)))
+    escapes, base64, hexadecimal = (index in seen for index in range(3))
     if escapes:
         yield unescape(reading)
     if base64 or hexadecimal:
         yield from decodings(reading)
-    if spaced:
-        yield from squeeze(reading)
+    for way in range(len(SPACED)):
+        if len(ENCODINGS) - len(SPACED) + way in seen:
+            yield from squeeze(reading, way)
 
 
 def every_reading(text: str) -> Iterator[Reading]:

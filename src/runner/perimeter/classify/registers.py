@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The practice's registers: whose names are a finding, and whose contacts are none.
 
-Owns the finding of clients (exact, in either order, by initial, with one slip of the pen), the contacts
-that are the practice's own or public, and the judgement of a register's lines. Leaves reading files to
+Owns the finding of clients (exact, in either order, by initial, with one slip of the pen) and the judgement
+of a register's lines. Leaves contacts that are the practice's own or public to `known`, reading files to
 `runner.capability.registers` and the order of the work to `engine`.
 Carries I6: a client's name is found though nobody labelled the text. A register that cannot be looked
 for is a mistake of the profile, never skipped (I7). Time is linear in the text: a fixed number of
@@ -10,15 +10,15 @@ look-ups at each known word.
 """
 
 import hashlib
-from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Final, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
+from runner.perimeter.classify.known import Known
 from runner.perimeter.classify.views import fold
 from runner.perimeter.classify.words import places_of, words_of
 
@@ -29,7 +29,7 @@ _LONGEST: Final = 8
 """Words of a name that are looked at; further ones make it no more particular."""
 _SHORTEST_ALONE: Final = 4
 _SHORTEST_SLIP: Final = 4
-"""Letters that a name of one word, and a word with a slip in it, must have."""
+"""Letters that a name of one word must have, and a word with a slip in it and the rest of its name."""
 _SHORTEST_RUN: Final = 8
 """Letters of a name written as one word, such as the start of an address."""
 _PERSON_WORDS: Final = range(2, 5)
@@ -57,20 +57,36 @@ class Mention:
     data_class: DataClass
 
 
+class _Name(NamedTuple):
+    """A name found: its first and last word, how, of which class, and which word is an initial, if any."""
+
+    first: int
+    last: int
+    rule: str
+    data_class: DataClass
+    initial: int | None = None
+
+
 class Clients:
     """The client register, made ready. Immutable."""
 
-    __slots__ = ("_exact", "_initials", "_sizes", "_slips", "_vocabulary")
+    __slots__ = ("_exact", "_initials", "_longest", "_persons", "_sizes", "_slips", "_vocabulary")
 
     def __init__(self, register: Sequence[Listed]) -> None:
         self._exact: dict[Words, DataClass] = {}
         self._initials: dict[Words, DataClass] = {}
+        self._persons: set[Words] = set()
         self._slips: dict[Words, dict[bytes, DataClass]] = {}
         for listed in register:
             for name in listed.names:
                 self._learn(name, listed.data_class)
         self._sizes = sorted({len(words) for words in self._exact})
+        self._longest = max(self._sizes, default=0)
         self._vocabulary = frozenset(word for words in self._exact for word in words)
+
+    def __bool__(self) -> bool:
+        """Say whether there is any client."""
+        return bool(self._vocabulary)
 
     def _learn(self, name: str, data_class: DataClass) -> None:
         words = _particular(words_of(fold(name).data))
@@ -80,6 +96,7 @@ class Clients:
             if len(run := b"".join(spelling)) >= _SHORTEST_RUN:
                 _raise(self._exact, (run,), data_class)
             if person:
+                self._persons.add(spelling)
                 _raise(self._initials, (spelling[0][:1], spelling[1]), data_class)
             for index in range(len(spelling) if len(spelling) > 1 else 0):
                 for hole in _holes(spelling, index):
@@ -87,130 +104,63 @@ class Clients:
 
     def find(self, data: bytes, words: Sequence[bytes]) -> Iterator[Mention]:
         """Yield the mentions in `data`, a folded text, whose words are `words`."""
-        if self._vocabulary.isdisjoint(words):
-            return
-        places = places_of(data, words)
-        kept = [index for index, word in enumerate(words) if word not in _SKIPPED and _weighs(word)]
-        texts = [words[index] for index in kept]
-        known = [word in self._vocabulary for word in texts]
-        for at, is_known in enumerate(known):
-            if not is_known:
+        known = [at for at, word in enumerate(words) if word in self._vocabulary]
+        found = [name for at in known for name in (*self._names_at(words, at), *self._initials_at(words, at))]
+        places = places_of(data, words) if found else []
+        for each in found:
+            if each.initial is not None and not _is_initial(data, *places[each.initial]):
                 continue
-            for first, last, rule, data_class in self._names_at(texts, known, at):
-                start, end = places[kept[first]][0], places[kept[last]][1]
-                yield Mention(start=start, end=end, rule=rule, data_class=data_class)
-            yield from self._initial_beside(data, words, places, kept[at])
+            start, end = places[each.first][0], places[each.last][1]
+            yield Mention(start=start, end=end, rule=each.rule, data_class=each.data_class)
 
-    def _names_at(
-        self, texts: Sequence[bytes], known: Sequence[bool], at: int
-    ) -> Iterator[tuple[int, int, str, DataClass]]:
-        """Yield first word, last word, rule and class of the names of which word `at` is the first known."""
+    def _names_at(self, words: Sequence[bytes], at: int) -> Iterator[_Name]:
+        """Yield the names of which word `at` is the first word that is known."""
+        reach = range(max(0, at - 2), min(len(words), at + 2 * self._longest + 1))
+        kept = [index for index in reach if index == at or _weighs(words[index])]
+        texts, here = [words[index] for index in kept], kept.index(at)
         for size in self._sizes:
-            found = self._exact.get(tuple(texts[at : at + size]))
-            if found is not None:
-                yield at, at + size - 1, "client-register", found
-            for start in range(max(at - 1, 0), at + 1) if size > 1 else ():
+            data_class = self._exact.get(tuple(texts[here : here + size]))
+            if data_class is not None and here + size <= len(texts):
+                yield _Name(at, kept[here + size - 1], "client-register", data_class)
+        for size in self._sizes:
+            for start in range(max(here - 1, 0), here + 1) if size > 1 else ():
                 window = tuple(texts[start : start + size])
-                strange = [index for index in range(len(window)) if not known[start + index]]
-                first = start if known[start] else start + 1
-                if len(window) == size and len(strange) == 1 and first == at:
-                    yield from self._slipped(window, strange[0], start)
-        found = self._exact.get((texts[at], *texts[at + 2 : at + 3]))
-        if found is not None and at + 2 < len(texts):
-            yield at, at + 2, "client-register", found
+                if len(window) == size:
+                    last = kept[start + size - 1]
+                    yield from (
+                        _Name(kept[start], last, "client-register-slip", data_class)
+                        for data_class in self._slipped(window, here - start)
+                    )
+        around = (words[at], *texts[here + 2 : here + 3])
+        if around in self._persons:
+            yield _Name(at, kept[here + 2], "client-register", self._exact[around])
 
-    def _slipped(self, window: Words, index: int, start: int) -> Iterator[tuple[int, int, str, DataClass]]:
-        word = window[index]
-        if len(word) < _SHORTEST_SLIP:
+    def _slipped(self, window: Words, first: int) -> Iterator[DataClass]:
+        """Yield the class of each name that `window` is but for one word; word `first` is the first known."""
+        strange = [index for index, word in enumerate(window) if word not in self._vocabulary]
+        if len(strange) != 1 or (first == 1 and strange != [0]):
             return
-        meant = {
-            original: data_class
-            for hole in _holes(window, index)
-            for original, data_class in self._slips.get(hole, {}).items()
-        }
-        for original, data_class in meant.items():
-            if one_slip(word, original):
-                yield start, start + len(window) - 1, "client-register-slip", data_class
+        word, rest = window[strange[0]], sum(map(len, window)) - len(window[strange[0]])
+        if len(word) < _SHORTEST_SLIP or rest < _SHORTEST_SLIP:
+            return
+        meant: dict[bytes, DataClass] = {}
+        for hole in _holes(window, strange[0]):
+            meant |= self._slips.get(hole, {})
+        yield from (data_class for original, data_class in meant.items() if one_slip(word, original))
 
-    def _initial_beside(
-        self, data: bytes, words: Sequence[bytes], places: Sequence[tuple[int, int]], at: int
-    ) -> Iterator[Mention]:
-        """Yield `M. Rossi` and `Rossi M.`: a capital letter and a full stop beside word `at`."""
+    def _initials_at(self, words: Sequence[bytes], at: int) -> Iterator[_Name]:
+        """Yield what may be `M. Rossi` or `Rossi M.` around word `at`: the text itself says whether it is."""
         for beside in (at - 1, at + 1):
-            if not 0 <= beside < len(words) or len(words[beside]) != 1:
-                continue
-            start, end = places[beside]
-            found = self._initials.get((words[beside], words[at]))
-            if found is not None and data[start:end].isupper() and data[end : end + 1] == b".":
-                first, last = min(start, places[at][0]), max(end, places[at][1])
-                yield Mention(start=first, end=last, rule="client-register-initial", data_class=found)
+            if 0 <= beside < len(words) and len(words[beside]) == 1:
+                data_class = self._initials.get((words[beside], words[at]))
+                if data_class is not None:
+                    first, last = sorted((at, beside))
+                    yield _Name(first, last, "client-register-initial", data_class, beside)
 
 
-class Known:
-    """Contacts that are nobody's secret: the practice's own, or a public office's. Immutable.
-
-    A name or an address counts where it is written word for word; a number or an address of mail in any
-    grouping; an entry that starts with `@` stands for every address of that domain.
-    """
-
-    __slots__ = ("_domains", "_starts", "_values")
-
-    def __init__(self, register: Sequence[Listed]) -> None:
-        names = [name for listed in register for name in listed.names]
-        self._domains = tuple(name.strip().lower() for name in names if name.strip().startswith("@"))
-        self._values = frozenset(_value(name) for name in names)
-        self._starts: dict[bytes, set[Words]] = {}
-        for words in filter(None, (tuple(words_of(fold(name).data)) for name in names)):
-            for size in range(1, len(words)):
-                self._starts.setdefault(words[0], set()).add(words[:size])
-            self._starts.setdefault(words[0], set()).add((*words, b""))
-
-    def ranges(self, data: bytes, words: Sequence[bytes]) -> "Ranges":
-        """Return where entries of the register stand in `data`, a folded text, whose words are `words`."""
-        if self._starts.keys().isdisjoint(words):
-            return Ranges()
-        places = places_of(data, words)
-        found = [
-            (places[at][0], places[at + size - 1][1])
-            for at, word in enumerate(words)
-            if word in self._starts and (size := self._longest(words, at))
-        ]
-        return Ranges(found)
-
-    def _longest(self, words: Sequence[bytes], at: int) -> int:
-        """Return how many words the longest entry that starts at word `at` has; 0 for none."""
-        starts, longest, size = self._starts[words[at]], 0, 1
-        while at + size <= len(words):
-            seen = tuple(words[at : at + size])
-            longest = size if (*seen, b"") in starts else longest
-            if seen not in starts:
-                break
-            size += 1
-        return longest
-
-    def holds(self, text: str) -> bool:
-        """Say whether `text`, something that was found, is an entry in another grouping, or of its domain."""
-        value = _value(text)
-        return value in self._values or text.strip().lower().endswith(self._domains)
-
-
-class Ranges:
-    """Half-open ranges of one text, to be asked whether another lies inside one of them."""
-
-    __slots__ = ("_ends", "_starts")
-
-    def __init__(self, found: Sequence[tuple[int, int]] = ()) -> None:
-        self._starts: list[int] = []
-        self._ends: list[int] = []
-        for start, end in sorted(found):
-            if not self._ends or end > self._ends[-1]:
-                self._starts.append(start)
-                self._ends.append(end)
-
-    def cover(self, start: int, end: int) -> bool:
-        """Say whether some range holds all of `start` to `end`."""
-        index = bisect_right(self._starts, start) - 1
-        return index >= 0 and end <= self._ends[index]
+def _is_initial(data: bytes, start: int, end: int) -> bool:
+    """Say whether the letter at `start` is a capital with a full stop behind it."""
+    return data[start:end].isupper() and data[end : end + 1] == b"."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,8 +168,7 @@ class Registers:
     """The three registers of a practice, made ready, and a digest that changes with any line of them."""
 
     clients: Clients = field(default_factory=lambda: Clients(()))
-    own: Known = field(default_factory=lambda: Known(()))
-    public: Known = field(default_factory=lambda: Known(()))
+    known: Known = field(default_factory=lambda: Known(()))
     digest: str = ""
 
 
@@ -238,8 +187,7 @@ def compile_registers(
         raise ConfigError(mistakes)
     return Registers(
         clients=Clients(clients),
-        own=Known(own),
-        public=Known(public),
+        known=Known((*own, *public)),
         digest=_digest(clients, own, public, key),
     )
 
@@ -281,15 +229,17 @@ def is_person(name: str) -> bool:
     """Say whether `name` reads as a natural person's: two to four words, no digit, no word of a firm's."""
     words = words_of(fold(name).data)
     letters = all(word.isalpha() for word in words) and "@" not in name and "&" not in name
-    return letters and len(_particular(words)) in _PERSON_WORDS and _ORGANISATIONS.isdisjoint(words)
+    of_a_firm = not _ORGANISATIONS.isdisjoint([*words, *words_of(fold(name.replace(".", "")).data)])
+    return letters and len(_particular(words)) in _PERSON_WORDS and not of_a_firm
 
 
 def _particular(words: Sequence[bytes]) -> Words:
-    return tuple(word for word in words if word not in _SKIPPED and _weighs(word))
+    return tuple(filter(_weighs, words))
 
 
 def _weighs(word: bytes) -> bool:
-    return len(word) > 1 or word.isdigit()
+    """Say whether `word` tells one name from another: no particle, no legal form, no single letter."""
+    return word not in _SKIPPED and (len(word) > 1 or word.isdigit())
 
 
 def _holes(spelling: Words, index: int) -> tuple[Words, Words]:
@@ -312,12 +262,6 @@ def one_slip(one: bytes, other: bytes) -> bool:
         return one[head + 1 :] == other[head + 1 :] or swapped == other
     longer, shorter = (one, other) if len(one) > len(other) else (other, one)
     return longer[head + 1 :] == shorter[head:]
-
-
-def _value(text: str) -> bytes:
-    """Return the letters and digits of `text` in lower case; a telephone without the country's prefix."""
-    plain = b"".join(words_of(fold(text).data))
-    return plain.removeprefix(b"0039").removeprefix(b"39") if plain.isdigit() else plain
 
 
 def _raise(table: dict[_Key, DataClass], key: _Key, found: DataClass) -> None:

@@ -25,13 +25,18 @@ _OMO: Final = r"[0-9LMNPQRSTUV]"
 """A digit of a codice fiscale, or the letter that replaces it (omocodia)."""
 
 _FISCAL: Final = (
-    r"(?i)(?:^|[^a-z])c\.? ?f\.?(?:[^a-z]|$)|cod(?:ice|\.) ?fisc|fiscal ?code|tax ?(?:code|id)|nat[oa] |"
-    r"paziente|intestat|residente|assistit|contribuente"
+    r"(?i)(?:^|[^a-z])c\.? ?f\.?(?:[^a-z]|$)|cod(?:ice|\.) ?fisc|fiscal ?code|tax ?(?:code|id)|"
+    r"(?:^|[^a-z])nat[oa] |paziente|intestat|residente|assistit|contribuente"
 )
 _PLATE: Final = r"[A-HJ-NPR-TV-Z]{2}"
 _CASE: Final = r"[0-9]{1,6} ?/ ?(?:19|20)?[0-9]{2}"
 _ROLL: Final = r"(?: ?(?:N\.? ?R|G\.? ?I\.? ?P|A\.? ?C|LAV|TRIB|DIB)\.?)?"
 _NUMBER: Final = r"\s{0,2}(?:n(?:umero|r|\.)?)?[.:o ]{0,3}\s{0,2}"
+_ELEVEN: Final = (
+    rf"(?i)(?:c\.? ?f\.?|cod(?:ice|\.) ?fisc(?:ale|\.)?)(?: provvisorio| e (?:partita iva|p\.? ?iva))?"
+    rf"[:\s]{{0,4}}{_NUMBER}([0-9]{{11}}){_END}"
+)
+"""A codice fiscale of eleven digits: an organisation's, or the provisional one of a person."""
 
 IDENTIFIERS: Final = (
     Rule(
@@ -60,11 +65,20 @@ IDENTIFIERS: Final = (
     ),
     Rule(
         name="codice-fiscale-11",
-        kind="codice_fiscale",
-        data_class=_C2,
-        pattern=rf"(?i)(?:c\.? ?f\.?|cod(?:ice|\.) ?fisc(?:ale|\.)?)[:\s]{{0,4}}{_NUMBER}([0-9]{{11}}){_END}",
+        kind="partita_iva",
+        data_class=_C1,
+        pattern=_ELEVEN,
         check=checks.partita_iva,
         context=_FISCAL,
+    ),
+    Rule(
+        name="codice-fiscale-11-of-a-person",
+        kind="codice_fiscale",
+        data_class=_C2,
+        pattern=_ELEVEN,
+        check=checks.partita_iva,
+        context=r"(?i)(?:^|[^a-z])nat[oa] |provvisori|resident[ei] |cittadin|sig(?:\.|ra|nor)|assistit|paz",
+        needs_context=True,
     ),
     Rule(
         name="partita-iva",
@@ -196,6 +210,16 @@ IDENTIFIERS: Final = (
     ),
 )
 """Identifiers of persons, goods and proceedings used in Italy."""
+
+
+OPAQUE: Final = Rule(
+    name="packed-beyond-reading",
+    kind="opaque",
+    data_class=_C2,
+    pattern="\x02packed beyond reading\x03",
+    distinctive=True,
+)
+"""Packed data that unpack to more than is read: what nobody can read may not leave."""
 
 
 def _foreign(name: str, country: str, shape: str, context: str) -> Rule:

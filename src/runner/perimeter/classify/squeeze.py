@@ -13,34 +13,53 @@ from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.model import View
 from runner.perimeter.classify.views import Draft, Reading
 
-_SINGLES: Final = r"[0-9A-Za-z](?:[ .\-_*|~/][0-9A-Za-z]){5,}(?: {2,4}[0-9A-Za-z](?:[ .\-_*|~/][0-9A-Za-z])+)*"
-_CHUNKS: Final = r"[0-9A-Za-z]{2,24}(?:[.\-_*|~][0-9A-Za-z]{2,24})+"
-_BROKEN: Final = r"[A-Za-z]{2,24}-\r?\n[ \t]{0,8}[a-z]{2,24}"
-SPACED: Final = rf"(?:^|[^0-9A-Za-z])(?:{_SINGLES})(?:$|[^0-9A-Za-z])|{_CHUNKS}|{_BROKEN}"
+_ONE: Final = "[0-9A-Za-z]"
+_EDGE: Final = "(?:^|[^0-9A-Za-z])"
+_END: Final = "(?:$|[^0-9A-Za-z])"
+_SINGLES: Final = tuple(
+    rf"{_EDGE}({_ONE}(?:{sign}{_ONE}){{2,}}(?:(?: {{2,4}}|{sign} ){_ONE}(?:{sign}{_ONE}){{2,}})+"
+    rf"|{_ONE}(?:{sign}{_ONE}){{5,}}){_END}"
+    for sign in (r" ", r"\.", r"\-", r"_", r"\*", r"\|", r"~", r"/")
+)
+"""Single characters with one and the same sign between each; a wider gap ends a word. One pattern a sign, so
+that a run with one sign cannot swallow the beginning of a run with another."""
+_CHUNKS: Final = (
+    r"([0-9A-Za-z]{2,24}(?:[.\-_*|~][0-9A-Za-z]{2,24})+|[A-Za-z]{2,24}-\r?\n[ \t]{0,8}[a-z]{2,24})"
+)
+SPACED: Final = (*_SINGLES, _CHUNKS)
+"""The ways of writing apart that are closed up."""
 
-_SPACED: Final = patterns.compile_pattern(rf"(?:^|[^0-9A-Za-z])({_SINGLES})(?:$|[^0-9A-Za-z])")
-_CHUNKED: Final = patterns.compile_pattern(rf"({_CHUNKS}|{_BROKEN})")
+_PATTERNS: Final = tuple(map(patterns.compile_pattern, SPACED))
 _SHORTEST_CHUNKED: Final = 16
 """Characters of the shortest thing that is looked for in chunks: a codice fiscale."""
 _MARGIN: Final = 120
 """Characters kept on either side of a run, for the words that corroborate it."""
 
 
-def squeeze(reading: Reading) -> Iterator[Reading]:
-    """Yield one reading of the runs of `reading` closed up, each with what stands around it, if there are any."""
-    runs = sorted(_runs(reading.data))
+def squeeze(reading: Reading, way: int) -> Iterator[Reading]:
+    """Yield `reading` with what was written apart closed up, if there is any.
+
+    `way` is the index of one of `SPACED`. Only the runs are kept, each with what stands around it.
+    """
+    runs = [match[1] for match in _PATTERNS[way].finditer(reading.data)]
+    if way == len(_SINGLES):
+        runs = [run for run in runs if _is_worth_it(reading.data[slice(*run)])]
     if not runs:
         return
     source = reading.data.decode("ascii")
     draft, position = Draft(source), 0
     for start, end in runs:
-        if start < position:
-            continue
         _between(draft, position, start)
         draft.instead(_closed(source[start:end]), start, end)
         position = end
     draft.literal(position, min(len(source), position + _MARGIN))
     yield draft.reading(View.SQUEEZED, reading, only_disguised=True)
+
+
+def _is_worth_it(run: bytes) -> bool:
+    """Say whether chunks may be something: long, of letters and digits; or a word broken by a line end."""
+    mixed = not run.isdigit() and any(byte in b"0123456789" for byte in run)
+    return b"\n" in run or (mixed and len(run) > _SHORTEST_CHUNKED)
 
 
 def _between(draft: Draft, position: int, start: int) -> None:
@@ -50,22 +69,13 @@ def _between(draft: Draft, position: int, start: int) -> None:
         return
     if position:
         draft.literal(position, position + _MARGIN)
-        draft.instead("\n\n", position + _MARGIN, start - _MARGIN)
+        draft.gap(position + _MARGIN)
     draft.literal(start - _MARGIN, start)
 
 
-def _runs(data: bytes) -> Iterator[tuple[int, int]]:
-    for match in _SPACED.finditer(data):
-        yield match.span(1)
-    for match in _CHUNKED.finditer(data):
-        start, end = match.span()
-        run = data[start:end]
-        mixed = not run.isdigit() and any(byte in b"0123456789" for byte in run) and end - start > _SHORTEST_CHUNKED
-        if mixed or b"\n" in run:
-            yield start, end
-
-
 def _closed(run: str) -> str:
-    """Return `run` without its separators; two or more spaces end a word."""
-    words = run.replace("\n", "").split("  ") if "-" not in run or "\n" not in run else ["".join(run.split())]
-    return " ".join("".join(filter(str.isalnum, word)) for word in words)
+    """Return `run` without its separators; where two stand together a word ends."""
+    if "\n" in run:
+        return "".join(filter(str.isalnum, run))
+    spaced = "".join(character if character.isalnum() else " " for character in run)
+    return " ".join(word.replace(" ", "") for word in spaced.split("  ") if word)

@@ -12,6 +12,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 from runner.perimeter.classify import pattern as patterns
@@ -114,6 +115,10 @@ class Draft:
         """Put `text` in place of `start` to `end` of the source."""
         self._add(text, start, end, literal=False)
 
+    def gap(self, start: int) -> None:
+        """Leave out what follows byte `start`: two line ends, across which nothing is read together."""
+        self._add("\n\n", start, start + 2, literal=True)
+
     def _add(self, text: str, start: int, end: int, *, literal: bool) -> None:
         if text:
             self._pieces.append(Piece(at=self._size, start=start, end=end, literal=literal))
@@ -132,22 +137,25 @@ class Draft:
         )
 
 
-def fold(text: str) -> Reading:
+def fold(text: str, alphabet: frozenset[str] | None = None) -> Reading:
     """Return the text itself, folded one for one: accents dropped, look-alikes and digits mapped.
 
-    What has no ASCII counterpart, lone surrogates included, becomes `?`.
+    What has no ASCII counterpart, lone surrogates included, becomes `?`. `alphabet`, when given, is the set
+    of the characters of `text`, to spare the making of it.
     """
     if text.isascii():
         return Reading(view=View.TEXT, data=text.encode("ascii"))
     try:
         data = text.encode("latin-1")
     except UnicodeEncodeError:
-        data = _fold_wide(text).encode("latin-1", "replace")
+        data = _fold_wide(text, frozenset(text) if alphabet is None else alphabet).encode(
+            "latin-1", "replace"
+        )
     return Reading(view=View.TEXT, data=data.translate(_LATIN_TO_ASCII))
 
 
-def _fold_wide(text: str) -> str:
-    wide = [character for character in set(text) if character > "\xff"]
+def _fold_wide(text: str, alphabet: frozenset[str]) -> str:
+    wide = [character for character in alphabet if character > "\xff"]
     if len(wide) > _MANY:
         return text.translate({ord(character): _fold_one(character) for character in wide})
     for character in wide:
@@ -155,6 +163,7 @@ def _fold_wide(text: str) -> str:
     return text
 
 
+@lru_cache(maxsize=4096)
 def _fold_one(character: str) -> str:
     """Return the one Latin character that `character` reads as, or `character`."""
     digit = unicodedata.decimal(character, None)
@@ -188,6 +197,7 @@ def _is_invisible(character: str) -> bool:
     return character in _BLANK_LETTERS or unicodedata.category(character) in {"Cf", "Cc", "Mn", "Me"}
 
 
+@lru_cache(maxsize=4096)
 def _expand(character: str) -> str:
     """Return what `character` contributes to the joined view: nothing, itself, or its expansion."""
     if _is_invisible(character):
@@ -196,11 +206,15 @@ def _expand(character: str) -> str:
     return plain if len(plain) > 1 and plain.isascii() else character
 
 
-def join(text: str) -> Reading | None:
-    """Return the text without invisible characters and with ligatures spelled out; None if it has none."""
+def join(text: str, alphabet: frozenset[str] | None = None) -> Reading | None:
+    """Return the text without invisible characters and with ligatures spelled out; None if it has none.
+
+    `alphabet` is as in `fold`.
+    """
     if text.isascii() and not _has_invisible(text.encode("ascii")):
         return None
-    expansions = {character: _expand(character) for character in set(text)}
+    characters = frozenset(text) if alphabet is None else alphabet
+    expansions = {character: _expand(character) for character in characters}
     changed = [character for character, expanded in expansions.items() if expanded != character]
     if not changed:
         return None
@@ -279,7 +293,7 @@ def unescape(reading: Reading) -> Reading:
     source = reading.data.decode("latin-1")
     draft, position = Draft(source), 0
     for match in _ESCAPE.finditer(reading.data):
-        start, end = match.span()
+        start, end = match[0]
         draft.literal(position, start)
         for character, size in _unescaped(source[start:end]):
             if character and not _is_invisible(character):

@@ -6,15 +6,11 @@ case, punctuation and line ends make no difference. Leaves what words mean to `r
 Carries the linear bound: one pass of C code over the text, and a second only where something was found.
 """
 
-import string
 from collections.abc import Sequence
 from typing import Final
 
-_LETTERS: Final = string.ascii_letters + string.digits
-_TO_WORDS: Final = bytes(
-    ord(chr(code).lower()) if code < 0x80 and chr(code) in _LETTERS else ord(" ")  # noqa: PLR2004 - end of ASCII
-    for code in range(256)
-)
+_TO_WORDS: Final = bytes(code if bytes([code]).isalnum() else 0x20 for code in bytes(range(256)).lower())
+"""Letters become small, digits stay, and everything else is a space."""
 
 
 def words_of(data: bytes) -> list[bytes]:

@@ -61,12 +61,16 @@ class Chain:
         """Return size and root over all lines so far."""
         return Head(size=self._tree.size, root=self._tree.root())
 
+    def time(self, now_us: int) -> int:
+        """Return the time of the next line when the clock says `now_us`: time never goes back in a log."""
+        return max(now_us, self._ts)
+
     def entry(self, record: Record, *, now_us: int, task: str | None) -> bytes:
-        """Return the line of `record`, its newline included; time never goes back.
+        """Return the line of `record`, its newline included, at `time(now_us)`.
 
         Raises `TraceError` when the record has no canonical line within the limit.
         """
-        ts = max(now_us, self._ts)
+        ts = self.time(now_us)
         fields: dict[str, Json] = {"kind": record.kind, "body": record.body(), "ts": ts}
         if task is not None:
             fields["task"] = task

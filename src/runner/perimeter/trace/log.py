@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The open log of a book: the one place where records are written.
 
-Owns the order of writing (`contracts/trace/v1`): lock, recover, header, entries, seals, close; the counts of
-tasks; commitments and their salts; ids. Leaves bytes to `chain`, files to a `LogStore`, the device key to a
-`Signer`. Carries I9: `barrier` returns only when the record is sealed and on the disk, and after one failure
-to write, this log takes nothing more (I7). Carries I4 with `chain`, and I12 with `shape`.
+Owns the order of writing (`contracts/trace/v1`): lock, recover, header, entries, seals, close, and on to the
+next log before this one is full; the counts of tasks; commitments and their salts; ids; the time of records.
+Leaves bytes to `chain`, files to a `LogStore`, the device key to a `Signer`. Carries I9: `barrier` returns
+only when the record is sealed and on the disk, and after one failure to write, this log takes nothing more
+(I7). Carries I4 with `chain`, and I12 with `shape`.
 """
 
 import errno
@@ -25,10 +26,12 @@ from runner.perimeter.trace.commit import SALT_BYTES, commitment
 from runner.perimeter.trace.note import device_key_name
 from runner.perimeter.trace.records import (
     OTHER,
+    Backend,
     Ceiling,
     Close,
     Header,
     HostTool,
+    PrevLog,
     Record,
     Recovery,
     Sandbox,
@@ -40,6 +43,8 @@ from runner.perimeter.trace.recover import ReadLog, encode_pin, log_name, read_l
 from runner.perimeter.trace.shape import IS_ID
 
 MAX_RECORDS: Final = 100_000
+ROTATE_AFTER_S: Final = 86_400.0
+"""The age in seconds from which a log gives way to the next one."""
 _ID_BYTES: Final = 16
 _KEY_BYTES: Final = 32
 
@@ -72,6 +77,8 @@ class HeaderFacts:
 class Trace:
     """An open log. Made by `Trace.open`; safe to use from several threads, not after a fork.
 
+    A task that starts while no other is open, in a log that is half full or a day old, starts the next log.
+
     As a context manager it closes itself, with reason `error` when an exception leaves the block.
     """
 
@@ -89,16 +96,18 @@ class Trace:
         self._store, self._signer, self._salts = store, signer, salts
         self._clock, self._entropy, self._facts = clock, entropy, facts
         self._pid = os.getpid()
-        self._lock = threading.Lock()  # guards chain, pending, tasks, state
+        self._lock = threading.RLock()  # guards chain, pending, tasks, state; rotation holds it for long
         self._committer = threading.Lock()  # taken before _lock: one batch goes to the disk at a time
         self._state: Literal["open", "broken", "closed"] = "open"
         self._pending = bytearray()
         self._durable = 0  # lines that are sealed and on the disk
         self._unsealed_since = 0.0
+        self._began = 0.0
         self._tasks: dict[str, Counter[str]] = {}
         self._past_tasks: set[str] = set()
+        self._backends: dict[str, Backend] = {}  # the latest record of each
         self._block_numbers = count()
-        self._log_no = 0
+        self._log_no, self._log_id = 0, ""
         self._chain: Chain
         self._file: LogFile
 
@@ -149,6 +158,15 @@ class Trace:
         """Return a new id of 32 hex digits for a task, call or send."""
         return self._entropy.token(_ID_BYTES).hex()
 
+    def now_us(self) -> int:
+        """Return the time that a record written now would carry, in microseconds since 1970.
+
+        What the record says about a later time, such as an expiry, is reckoned from here: the system's clock
+        may have been set back, and a log does not go back with it.
+        """
+        with self._lock:
+            return self._chain.time(self._clock.now_us())
+
     def mint_block(self) -> str:
         """Return a new block id, unique in this log."""
         return f"b{next(self._block_numbers)}"
@@ -177,19 +195,24 @@ class Trace:
         """Put `record` on record and return its `seq`. It is durable only after `barrier`.
 
         A full batch, or one older than `seal_ms`, is sealed and synced here. Raises `TraceError` when the
-        record does not fit its task, the log is full, closed, broken or forked, or the disk fails.
+        record does not fit its task, the log is full, closed, broken or forked, or the disk fails. A full
+        log still takes the end of every open task, and then rotates.
         """
         self._refuse_fork()
         if isinstance(record, Header | Recovery | Close):
             raise TraceError(f"a {record.kind} record is written by the trace itself")
+        if isinstance(record, TaskStart):
+            self._rotate_if_due()
         with self._lock:
             self._refuse_unless_open()
-            if self._chain.size + 2 * (len(self._tasks) + 3) > MAX_RECORDS:
-                raise TraceError(f"the log holds {MAX_RECORDS} records. Fix: close it and open the next one")
+            if self._is_full() and not isinstance(record, TaskEnd):
+                raise TraceError(
+                    f"the log holds {MAX_RECORDS} records. Fix: end the tasks that are open in it"
+                )
             seq = self._add(self._in_task(record, task), task)
             due = self._chain.unsealed == 0 or self._seal_is_overdue()
         if due:
-            self.barrier(seq)
+            self.barrier()  # not seq: the log may be another one by now, and what it closed with is durable
         return seq
 
     def barrier(self, seq: int | None = None) -> None:
@@ -224,7 +247,9 @@ class Trace:
                 return
             try:
                 if self._state == "open":
-                    self._finish(reason)
+                    with self._lock:
+                        self._finish(reason)
+                        self._state = "closed"
                     self._write_batch()
             finally:
                 self._state = "closed"
@@ -235,21 +260,13 @@ class Trace:
     # --- inside ----------------------------------------------------------------------------------
 
     def _begin(self, last: ReadLog | None) -> None:
-        """Create the log after `last` with header and first seal, and account for `last` if it broke off."""
+        """Create the log after `last`, and account for `last` if it broke off."""
         if last is not None:  # bring the pin to what was just checked: it never lags by more than one log
             self._log_no = last.log_no
             self._pin(last.head)
             self._log_no += 1
-        log_id = self.mint_id()
-        self._chain = Chain(origin=f"{self._facts.book}/{log_id}", secret=self._entropy.token(_KEY_BYTES))
-        header = self._header(log_id, last)
-        head = self._chain.entry(header, now_us=self._clock.now_us(), task=None)
-        head += self._chain.seal(device=(device_key_name(self._facts.book), self._signer))
-        self._salts.sync()
-        self._file = self._store.create(log_name(self._log_no, log_id), head)
+        self._create(None if last is None else last.as_prev())
         try:
-            self._pin(self._chain.head())
-            self._durable = self._chain.size
             if last is not None and not last.complete:
                 self._add(last.as_recovery(), None)
                 self.barrier()
@@ -257,12 +274,55 @@ class Trace:
             self._file.close()
             raise
 
-    def _header(self, log_id: str, last: ReadLog | None) -> Header:
+    def _create(self, prev: PrevLog | None) -> None:
+        """Create the log after `prev` with header and first seal, and pin it."""
+        self._log_id = log_id = self.mint_id()
+        self._chain = Chain(origin=f"{self._facts.book}/{log_id}", secret=self._entropy.token(_KEY_BYTES))
+        head = self._chain.entry(self._header(log_id, prev), now_us=self._clock.now_us(), task=None)
+        head += self._chain.seal(device=(device_key_name(self._facts.book), self._signer))
+        self._salts.sync()
+        self._file = self._store.create(log_name(self._log_no, log_id), head)
+        try:
+            self._pin(self._chain.head())
+        except BaseException:
+            self._file.close()
+            raise
+        self._durable = self._chain.size
+        self._began = self._clock.monotonic()
+
+    def _rotate_if_due(self) -> None:
+        """Close a log that is half full or old, and go on in the next one.
+
+        Only between tasks, for a task lives in one log. The store's lock is held throughout. An error breaks
+        the trace, as any failure to write does.
+        """
+        with self._committer, self._lock:
+            self._refuse_unless_open()
+            old = self._clock.monotonic() - self._began >= ROTATE_AFTER_S
+            if self._tasks or not (old or self._chain.size > MAX_RECORDS // 2):
+                return
+            with self._broken_by_any_error():
+                self._finish("rotated")
+                self._write_batch()
+                self._chain.destroy()
+                self._file.close()
+                head, prev_id = self._chain.head(), self._log_id
+                self._log_no += 1
+                self._past_tasks.clear()
+                self._create(PrevLog(id=prev_id, size=head.size, root=head.root.hex()))
+                for backend in self._backends.values():  # S11: a send follows what its backend is, in its log
+                    self._add(backend, None)
+
+    def _is_full(self) -> bool:
+        """Return whether the rest is needed: an end and a seal for each open task, and the close."""
+        return self._chain.size + 2 * (len(self._tasks) + 3) > MAX_RECORDS
+
+    def _header(self, log_id: str, prev: PrevLog | None) -> Header:
         facts, chain = self._facts, self._chain
         return Header(
             log_id=log_id,
             log_no=self._log_no,
-            prev_log=None if last is None else last.as_prev(),
+            prev_log=prev,
             origin=chain.origin,
             vkey=chain.vkey,
             profile=facts.profile,
@@ -309,6 +369,8 @@ class Trace:
                 self._unsealed_since = self._clock.monotonic()
             if task is not None:
                 self._count(record, task)
+            if isinstance(record, Backend):
+                self._backends[record.name] = record
             if self._chain.unsealed >= self._facts.seal_every:
                 self._pending += self._chain.seal()
         except TraceError:
@@ -346,12 +408,11 @@ class Trace:
         self._store.write_pin(encode_pin(self._log_no, head, self._facts.boot_id))
 
     def _finish(self, reason: Literal["done", "rotated", "shutdown", "error"]) -> None:
-        with self._lock:
-            for task in list(self._tasks):
-                end = TaskEnd(outcome="failed" if reason == "error" else "cancelled")
-                self._add(self._in_task(end, task), task)
-            self._add(Close(entries=self._chain.entries + 1, reason=reason), None)
-            self._state = "closed"
+        """End the open tasks and the log, in memory. Holds the lock."""
+        for task in list(self._tasks):
+            end = TaskEnd(outcome="failed" if reason == "error" else "cancelled")
+            self._add(self._in_task(end, task), task)
+        self._add(Close(entries=self._chain.entries + 1, reason=reason), None)
 
     @contextmanager
     def _broken_by_any_error(self) -> Iterator[None]:

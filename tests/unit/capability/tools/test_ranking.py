@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from runner.capability.tools.ranking import Document, Tuning, bm25, closeness, cut, rank, relate
+from runner.capability.tools.ranking import Document, Tuning, bm25, closeness, cut, names, rank, relate
 
 SHOP = (
     Document(
@@ -98,6 +98,31 @@ def test_a_rare_word_counts_for_more_than_a_common_one() -> None:
     assert best("saldo fideiussione", (Document(name="a", lines=lines),)) == ("a", 5)
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("Quando arriva la merce di Verdi?", {"verdi"}),
+        ("Il saldo dell'Orsini. Chi paga? Gli altri", {"orsini"}),
+        ("What did Mrs Neri order in March?", {"mrs", "neri"}),
+        ("Verdi", set()),
+        ("SALDO", set()),
+        ("", set()),
+    ],
+)
+def test_a_name_is_a_capital_inside_a_sentence(query: str, found: set[str]) -> None:
+    assert names(query) == found
+
+
+def test_a_name_in_the_query_keeps_out_files_about_somebody_else() -> None:
+    pair = (
+        Document(name="a", lines=("consegna della merce pronta",)),
+        Document(name="b", lines=("Signora Verdi", "la consegna")),
+    )
+    assert {p.document for p in rank("consegna della merce pronta", pair).passages} == {0, 1}
+    assert {p.document for p in rank("consegna della merce pronta a Verdi", pair).passages} == {1}
+    assert {p.document for p in rank("consegna della merce pronta a Orsini", pair).passages} == {0, 1}
+
+
 def test_a_near_word_counts_only_when_no_text_has_the_word() -> None:
     assert relate(["contract"], ["contract", "contratto"]) == {"contract": ((0, 1.0),)}
     alone = relate(["contract"], ["contratto", "contrabbando", "tratto"])
@@ -144,7 +169,7 @@ def test_a_long_line_is_cut_around_what_was_asked() -> None:
 
 def test_a_passage_is_a_line_with_its_neighbours_blank_lines_left_out() -> None:
     lines = ("uno", "", "due", "  ", "tre bersaglio", "", "quattro", "cinque")
-    [passage] = rank("bersaglio", (Document(name="a", lines=lines),)).passages
+    [passage] = rank("bersaglio", (Document(name="a", lines=lines),), Tuning(context_lines=1)).passages
     assert passage.lines == (2, 4, 6)
 
 

@@ -6,11 +6,13 @@ import ipaddress
 import logging
 import socket
 import ssl
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 
 import anyio
+import httpx
 import pytest
 from anyio.abc import ByteStream, SocketAttribute
 from anyio.streams.tls import TLSListener
@@ -213,6 +215,83 @@ async def test_the_log_of_the_http_library_holds_no_secret_i5_i12(caplog: pytest
     assert "sk-secret-canary" not in caplog.text
     assert CANARY not in caplog.text
     assert "sk-secret-canary" not in repr(KEY)
+
+
+@pytest.fixture
+def everything_logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[logging.LogRecord]]:
+    """Set the root logger to DEBUG; return a reader of what the HTTP library logs from then on."""
+    caplog.set_level(logging.DEBUG)
+    return lambda: [record for record in caplog.records if record.name.startswith(("httpcore", "httpx"))]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        f"HTTP/1.1 500 {CANARY}\r\nX-{CANARY}: {CANARY}\r\nContent-Length: 3\r\n\r\nabc",
+        f"HTTP/1.1 103 {CANARY}\r\nX: {CANARY}\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+        f"\xff{CANARY}\r\n\r\n",
+        f"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{CANARY}\r\n",
+    ],
+)
+async def test_i12_what_a_server_says_is_in_no_log_of_the_http_library(
+    answer: str, everything_logged: Callable[[], list[logging.LogRecord]], caplog: pytest.LogCaptureFixture
+) -> None:
+    with raw_server(answer.encode("latin-1")) as address, suppress(TransportError):
+        await exchange(HttpTransport(5.0), wire(address))
+    assert everything_logged() == []
+    assert CANARY not in caplog.text
+
+
+async def test_i12_a_connection_that_fails_is_in_no_log_of_the_http_library(
+    everything_logged: Callable[[], list[logging.LogRecord]],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    with pytest.raises(TransportError):
+        await exchange(HttpTransport(5.0), wire(Address(scheme="http", host="127.0.0.1", port=port)))
+    assert everything_logged() == []
+
+
+async def test_a_host_programs_own_use_of_the_http_library_is_logged_as_ever(
+    everything_logged: Callable[[], list[logging.LogRecord]],
+) -> None:
+    with ScriptedServer(replies=["Ciao.", "Ciao."]) as server:
+        async with HttpTransport(5.0).open(wire(server.address), credential=None) as reply:
+            [chunk async for chunk in reply.chunks]
+            assert everything_logged() == []
+            async with httpx.AsyncClient(trust_env=False) as client:
+                await client.post(server.url + CHAT, json={})
+    assert {record.name for record in everything_logged()} >= {"httpx", "httpcore.http11"}
+
+
+def test_i12_no_key_of_a_tls_session_goes_to_a_file_that_the_environment_names(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SSLKEYLOGFILE", str(tmp_path / "keys"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificates"))
+    tls = HttpTransport(5.0)._tls
+    assert not tls.keylog_filename
+    assert list(tmp_path.iterdir()) == []
+    assert (tls.check_hostname, tls.verify_mode) == (True, ssl.CERT_REQUIRED)
+    assert tls.minimum_version >= ssl.TLSVersion.TLSv1_2
+    assert len(tls.get_ca_certs()) > 100
+
+
+@contextmanager
+def raw_server(answer: bytes) -> Iterator[Address]:
+    """Send `answer` to one client, whatever it asks, and hang up."""
+
+    def serve() -> None:
+        client, _ = listener.accept()
+        with client:
+            client.recv(65536)
+            client.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield Address(scheme="http", host="127.0.0.1", port=listener.getsockname()[1])
+        thread.join()
 
 
 # --- connections: a server in this event loop, to see them close -------------------------------------

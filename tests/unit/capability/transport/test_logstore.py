@@ -2,18 +2,21 @@
 """I9 on disk: one writer, private files that only grow, whole or absent; keys and pins outside the book."""
 
 import os
+import shutil
 import stat
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+import runner
 from runner.capability.transport import logstore
 from runner.capability.transport.keys import FileSigner, export_pin
-from runner.capability.transport.logstore import FolderLogStore, read_boot_id
+from runner.capability.transport.logstore import FolderLog, FolderLogStore, read_boot_id
 from runner.capability.transport.salts import FileSaltStore
 from runner.kernel.errors import TraceError
 from runner.testing import FixedEntropy
@@ -42,7 +45,7 @@ def test_i4_a_log_starts_whole_and_only_grows(store: FolderLogStore, tmp_path: P
     assert store.read(NAME) == b"head\nmore\n"
     with pytest.raises(FileExistsError):
         store.create(NAME, b"other\n")
-    assert sorted(path.name for path in (tmp_path / "book").iterdir()) == [NAME, "writer.lock"]
+    assert [path.name for path in (tmp_path / "book").iterdir()] == [NAME]
 
 
 def test_i12_files_and_folders_are_the_owners_alone(store: FolderLogStore, tmp_path: Path) -> None:
@@ -51,7 +54,7 @@ def test_i12_files_and_folders_are_the_owners_alone(store: FolderLogStore, tmp_p
     store.write_pin(b"pin\n")
     for path in (tmp_path / "book", tmp_path / "heads"):
         assert mode(path) == 0o700
-    for path in (tmp_path / "book" / NAME, tmp_path / "book" / "writer.lock", tmp_path / "heads" / "pin"):
+    for path in (tmp_path / "book" / NAME, tmp_path / "heads" / "pin"):
         assert mode(path) == 0o600
 
 
@@ -91,21 +94,116 @@ def test_i4_the_lock_keeps_a_second_writer_out(store: FolderLogStore, tmp_path: 
 
 
 def test_i4_the_lock_of_a_killed_process_is_free(store: FolderLogStore, tmp_path: Path) -> None:
-    code = (
-        "import fcntl, os, sys\n"
-        "handle = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)\n"
-        "fcntl.flock(handle, fcntl.LOCK_EX)\n"
-        "print('held', flush=True)\n"
-        "sys.stdin.read()\n"
-    )
-    command = [sys.executable, "-c", code, str(tmp_path / "book" / "writer.lock")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
-        assert child.stdout is not None
-        assert child.stdout.readline() == b"held\n"
+    with other_writer(tmp_path) as child:
         with pytest.raises(TraceError, match="another process"):
             store.acquire()
         child.kill()
     store.acquire()
+
+
+def other_writer(folder: Path) -> "subprocess.Popen[bytes]":
+    """Return a process that holds the lock of the book under `folder`."""
+    code = (
+        "import pathlib, sys\n"
+        "from runner.capability.transport.logstore import FolderLogStore\n"
+        "folder = pathlib.Path(sys.argv[1])\n"
+        "FolderLogStore(folder / 'book', folder / 'heads' / 'pin').acquire()\n"
+        "print('held', flush=True)\n"
+        "sys.stdin.read()\n"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(runner.__file__).parents[1])}
+    command = [sys.executable, "-c", code, str(folder)]
+    child = subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"held\n"
+    return child
+
+
+def unlink_all_beneath(folder: Path) -> None:
+    for path in folder.rglob("*"):
+        if not path.is_dir():
+            path.unlink()
+
+
+@pytest.mark.parametrize("where", ["in this process", "in another process"])
+def test_i4_no_file_that_is_removed_lets_a_second_writer_in(
+    where: str, store: FolderLogStore, tmp_path: Path
+) -> None:
+    """The book is what an auditor is given: whoever can remove files from it cannot unlock it."""
+    second = FolderLogStore(tmp_path / "book", tmp_path / "heads" / "pin")
+    if where == "in this process":
+        store.acquire()
+        store.create(NAME, b"head\n").close()
+        store.write_pin(b"pin\n")
+        unlink_all_beneath(tmp_path)
+        with pytest.raises(TraceError, match="another process"):
+            second.acquire()
+        return
+    with other_writer(tmp_path) as child:
+        unlink_all_beneath(tmp_path)
+        with pytest.raises(TraceError, match="another process"):
+            second.acquire()
+        child.kill()
+
+
+@pytest.mark.parametrize("copied", [True, False])
+def test_i4_a_writer_whose_folder_was_replaced_moves_no_pin(
+    store: FolderLogStore, tmp_path: Path, *, copied: bool
+) -> None:
+    """A copy in the folder's place has no lock on it: the first writer stops before the two share a pin."""
+    store.acquire()
+    store.write_pin(b"first\n")
+    (tmp_path / "book").rename(tmp_path / "moved")
+    if copied:
+        shutil.copytree(tmp_path / "moved", tmp_path / "book")
+    with pytest.raises(TraceError, match="moved or replaced"):
+        store.write_pin(b"second\n")
+    assert store.read_pin() == b"first\n"
+
+
+@pytest.mark.parametrize("kind", ["pipe", "hard link", "link"])
+def test_i4_what_was_put_where_a_new_log_is_made_is_not_written_to(
+    store: FolderLogStore, tmp_path: Path, kind: str
+) -> None:
+    """Whoever reaches the folder must not aim the runner's writing at another file, nor make it wait."""
+    precious, trap = tmp_path / "precious", tmp_path / "book" / "new-log.tmp"
+    precious.write_bytes(b"kept")
+    if kind == "pipe":
+        os.mkfifo(trap)
+    elif kind == "hard link":
+        trap.hardlink_to(precious)
+    else:
+        trap.symlink_to(precious)
+    store.acquire()
+    logs = list[FolderLog]()
+    making = threading.Thread(target=lambda: logs.append(store.create(NAME, b"head\n")), daemon=True)
+    making.start()
+    making.join(10)
+    for log in logs:
+        log.close()
+    assert (len(logs), store.read(NAME), precious.read_bytes()) == (1, b"head\n", b"kept")
+
+
+@pytest.mark.parametrize("place", ["log", "pin"])
+def test_i7_a_pipe_in_the_place_of_a_file_is_refused_and_holds_nobody(
+    store: FolderLogStore, tmp_path: Path, place: str
+) -> None:
+    if place == "log":
+        os.mkfifo(tmp_path / "book" / NAME)
+    else:
+        os.mkfifo(tmp_path / "heads" / "pin")
+    raised = list[BaseException]()
+
+    def read() -> None:
+        try:
+            store.read(NAME) if place == "log" else store.read_pin()
+        except OSError as error:
+            raised.append(error)
+
+    reading = threading.Thread(target=read, daemon=True)
+    reading.start()
+    reading.join(10)
+    assert [str(error) for error in raised] == ["[Errno 22] not a regular file"]
 
 
 def test_i4_a_forked_child_cannot_take_the_lock_away(store: FolderLogStore, tmp_path: Path) -> None:
@@ -229,6 +327,24 @@ def test_a_link_is_not_taken_for_a_device_key(tmp_path: Path) -> None:
     link.symlink_to(real)
     with pytest.raises(TraceError, match="device key cannot be opened"):
         signer(link)
+
+
+def test_i7_a_pipe_is_not_taken_for_a_device_key(tmp_path: Path) -> None:
+    path = tmp_path / "keys" / "device"
+    path.parent.mkdir()
+    os.mkfifo(path, 0o600)
+    raised = list[BaseException]()
+
+    def make() -> None:
+        try:
+            signer(path)
+        except TraceError as error:
+            raised.append(error)
+
+    making = threading.Thread(target=make, daemon=True)
+    making.start()
+    making.join(10)
+    assert len(raised) == 1
 
 
 def test_a_folder_that_cannot_be_made_is_a_trace_error(tmp_path: Path) -> None:

@@ -56,13 +56,17 @@ def test_a_decoy_that_fails_its_check_does_not_hide_the_code_behind_it() -> None
     assert found(text) == {("codice_fiscale", CODE)}
 
 
-def test_eleven_digits_are_a_person_or_a_firm_by_the_word_before_them() -> None:
-    assert found("codice fiscale: 12345670108") == {("codice_fiscale", "12345670108")}
+def test_eleven_digits_are_a_person_or_a_firm_by_the_words_around_them() -> None:
+    """A firm's codice fiscale is its VAT number; a person has one of eleven digits only for a while."""
+    assert found("codice fiscale: 12345670108") == {("partita_iva", "12345670108")}
+    assert found("C.F. e P.IVA 12345670108") == {("partita_iva", "12345670108")}
     assert found("Partita IVA n. 12345670108") == {("partita_iva", "12345670108")}
     assert found("IT12345670108") == {("partita_iva", "12345670108")}
     assert found("P.IVA 12345670109") == set()
     assert classify_text("P. IVA 12345670108").data_class is DataClass.C1
-    assert classify_text("C.F. 12345670108").data_class is DataClass.C2
+    assert classify_text("C.F. 12345670108").data_class is DataClass.C1
+    assert classify_text("nato a Oran, C.F. provvisorio 12345670108").data_class is DataClass.C2
+    assert classify_text("ha consegnato a C.F. 12345670108").data_class is DataClass.C1
 
 
 @pytest.mark.parametrize(

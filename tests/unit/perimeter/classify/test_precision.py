@@ -35,6 +35,12 @@ ORDINARY = [
     "Il Tribunale di Milano, via Freguglia 1, ha sede in centro",
     "AMMINISTRAZIONE STRAORDINARIA, RESPONSABILMENTE CONCLUSA",
     "https://www.example.org/a%20b%2Fc?id=20260312#n",
+    "Ill.mo Sig. Presidente del Tribunale, Egr. Sig. Direttore, Gentili Sig.ri Condomini, Dear Mr. Chairman",
+    "La merce consegnata il 12/03/2020; il perito nominato in data 12 marzo 2020 ha terminato il 1.4.2020.",
+    "Tel. su appuntamento. Genova, 08/05/2020. Importo € 1.022.715,22 (immobiliare n. 02896838)",
+    "Che differenza c'e' fra indagato e imputato? Il paziente ha diritto alla cartella clinica?",
+    "S.p.A., c.p.c., R.G., art. 1 c. 2 l. 3; a b c d e; 1 2 3 4 5 6 7 8; www.example.org, 2016-679-UE",
+    "Titolo\n=====\nx=1&y=20&z=3D e n=AB;\nfine=\n",
 ]
 
 
@@ -43,6 +49,32 @@ def test_ordinary_text_passes(text: str) -> None:
     found = classify_text(text)
     assert [(span.kind, span.rule) for span in found.spans] == []
     assert found.data_class is DataClass.C0
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Sig. Presidente Mario Bruni", "person"),
+        ("sig. Giudici", None),
+        ("Sig.ra Di Stefano", "person"),
+        ("Mr. Justice", None),
+        ("Mr. Justice Brown", "person"),
+        ("nata il 12/03/2020", "birth_date"),
+        ("tel.010 5551234", "phone"),
+        ("tel. 010 5551234, interno 2", "phone"),
+    ],
+)
+def test_what_precision_must_not_cost(text: str, kind: str | None) -> None:
+    assert {span.kind for span in classify_text(text).spans} == ({kind} - {None})
+
+
+def test_a_patient_of_whom_something_is_told_is_somebody() -> None:
+    for text in (
+        "La paziente riferisce epilessia",
+        "Il paziente, 54 anni, con diabete",
+        "e' imputato per spaccio",
+    ):
+        assert classify_text(text).data_class is DataClass.C3, text
 
 
 def test_check_digits_alone_are_noise_in_long_digit_runs() -> None:

@@ -32,6 +32,10 @@ def places(text: str) -> set[tuple[str, str, View]]:
         ("VRDG\x00PP58T13D969W", View.JOINED),
         ("%56RDGPP%35%38T13D969W", View.UNESCAPED),
         ("\\u0056RDGPP58T13D969W", View.UNESCAPED),
+        ("\\ud835\\udd4dRDGPP58T13D969W", View.UNESCAPED),  # two halves of one letter outside the BMP
+        ("%F0%9D%95%8DRDGPP58T13D969W", View.UNESCAPED),
+        ("VRDGP\\xd0\\xa058T13D969W", View.UNESCAPED),  # a Cyrillic R in UTF-8
+        ("=56RDGPP58T13=44969W", View.UNESCAPED),
         ("&#86;RDGPP58T13&#x44;969W", View.UNESCAPED),
     ],
 )

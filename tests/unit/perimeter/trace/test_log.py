@@ -2,9 +2,11 @@
 """I9: what `barrier` returned from is sealed and durable, or the log is broken for good. Also I4, I7, I12."""
 
 import errno
+import itertools
 import json
 import os
 import threading
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -166,10 +168,12 @@ def test_i9_an_interrupt_in_the_middle_of_an_append_breaks_the_log(
         raise KeyboardInterrupt
 
     trace = studio.open()
+    task = start(trace)
+    trace.barrier()
     with monkeypatch.context() as patch:
         patch.setattr(studio.clock, "monotonic", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            start(trace)
+            trace.append(STEP, task=task)
     with pytest.raises(TraceError, match="takes no more"):
         trace.barrier()
 
@@ -208,6 +212,19 @@ def test_time_in_the_log_never_goes_back(studio: "Studio") -> None:
     times = [record["ts"] for record in records_of(studio.log) if "ts" in record]
     assert times == sorted(times)
     assert times[-1] == times[0] + 4_000_000
+
+
+def test_i4_the_time_that_the_trace_tells_is_the_time_of_its_next_record(studio: "Studio") -> None:
+    trace = studio.open()
+    task = start(trace)
+    told = [trace.now_us()]
+    for step_us in (-600_000_000, 1_000_000, -(2**52)):  # the last is before 1970
+        studio.clock._start_us += step_us
+        told.append(trace.now_us())
+        trace.append(STEP, task=task)
+    trace.barrier()
+    assert [record["ts"] for record in records_of(studio.log) if record["kind"] == "step_verdict"] == told[1:]
+    assert told == sorted(told)
 
 
 # --- tasks, ids, commitments ------------------------------------------------------------------------
@@ -276,11 +293,170 @@ def test_a_full_log_refuses_and_can_still_be_closed(
     task = start(trace)
     for _ in range(15):
         trace.append(STEP, task=task)
-    with pytest.raises(TraceError, match="open the next one"):
+    with pytest.raises(TraceError, match="open in it"):
         trace.append(STEP, task=task)
     trace.close("rotated")
     assert len(records_of(studio.log)) == 38
     assert kinds_of(studio.log)[-2:] == ["close", "seal"]
+
+
+# --- rotation ---------------------------------------------------------------------------------------
+
+LOCAL = r.Backend(
+    name="local",
+    model="m",
+    locality=Locality.L0,
+    is_local=True,
+    caps_digest="0" * 64,
+    endpoint_commit="0" * 64,
+)
+
+
+def logs_of(studio: "Studio") -> list[list[dict[str, Any]]]:
+    return [records_of(studio.store.files[name]) for name in studio.store.names()]
+
+
+def run_task(trace: Trace, steps: int = 1) -> None:
+    task = start(trace)
+    for _ in range(steps):
+        trace.append(STEP, task=task)
+    trace.append(r.TaskEnd(outcome="done"), task=task)
+    trace.barrier()
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log holds 40 records."""
+    monkeypatch.setattr(log_module, "MAX_RECORDS", 40)
+
+
+@pytest.mark.usefixtures("small")
+def test_i4_a_half_full_log_gives_way_to_the_next_between_tasks(studio: "Studio") -> None:
+    """A runtime that runs for months never stops recording, and no log outgrows the format."""
+    with studio.open() as trace:
+        trace.append(LOCAL)
+        for _ in range(30):
+            run_task(trace)
+    logs = logs_of(studio)
+    assert len(logs) > 4
+    assert all(len(log) <= 40 for log in logs)
+    assert [log[-2]["body"]["reason"] for log in logs] == ["rotated"] * (len(logs) - 1) + ["done"]
+    assert sum(record["kind"] == "task_end" for log in logs for record in log) == 30
+    for number, (before, after) in enumerate(itertools.pairwise(logs)):
+        named = after[0]["body"]["prev_log"]
+        assert (named["id"], named["size"]) == (before[0]["body"]["log_id"], len(before))
+        assert after[0]["body"]["log_no"] == number + 1
+        assert after[0]["body"]["vkey"] != before[0]["body"]["vkey"]
+
+
+@pytest.mark.usefixtures("small")
+def test_i10_the_next_log_says_again_what_each_backend_is(studio: "Studio") -> None:
+    """S11: a send follows the record of its backend in its own log, and the gate records changes only."""
+    with studio.open() as trace:
+        trace.append(LOCAL)
+        trace.append(replace(LOCAL, locality=Locality.L2))
+        for _ in range(8):
+            run_task(trace)
+    first, second, *_ = logs_of(studio)
+    assert [record["body"]["locality"] for record in first if record["kind"] == "backend"] == ["L0", "L2"]
+    assert [record["body"]["locality"] for record in second if record["kind"] == "backend"] == ["L2"]
+    assert second[2]["kind"] == "backend"
+
+
+def test_i4_a_log_gives_way_after_a_day(studio: "Studio") -> None:
+    with studio.open() as trace:
+        run_task(trace)
+        studio.clock.advance(86_399)
+        run_task(trace)
+        assert len(studio.store.files) == 1
+        studio.clock.advance(1)
+        run_task(trace)
+        run_task(trace)
+    assert [len(log) for log in logs_of(studio)] == [12, 12]
+
+
+@pytest.mark.usefixtures("small")
+def test_i4_a_task_lives_in_one_log_however_long_it_lasts(studio: "Studio") -> None:
+    with studio.open() as trace:
+        task = start(trace)
+        studio.clock.advance(100_000)
+        for _ in range(9):
+            run_task(trace, steps=0)
+        assert len(studio.store.files) == 1
+        trace.append(r.TaskEnd(outcome="done"), task=task)
+        run_task(trace)
+    assert len(studio.store.files) == 2
+
+
+@pytest.mark.usefixtures("small")
+def test_i7_a_full_log_takes_the_end_of_its_tasks_and_then_gives_way(studio: "Studio") -> None:
+    """What is refused for want of room is refused once, not for good."""
+    with studio.open(seal_every=1) as trace:
+        task, other = start(trace), start(trace)
+        with pytest.raises(TraceError, match="open in it"):
+            for _ in range(40):
+                trace.append(STEP, task=task)
+        for who in (task, other):
+            trace.append(r.TaskEnd(outcome="failed"), task=who)
+        run_task(trace)
+    first, second = logs_of(studio)
+    assert (len(first) <= 40, first[-2]["body"]["reason"]) == (True, "rotated")
+    assert [record["kind"] for record in second].count("task_end") == 1
+
+
+@pytest.mark.parametrize("step", ["append", "create", "pin"])
+def test_i9_a_rotation_that_fails_breaks_the_log_and_the_next_start_goes_on(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    calls, write_pin = itertools.count(), studio.store.write_pin
+
+    def fail(*given: object) -> None:
+        if step != "pin" or next(calls) == 1:  # of two pins, the one of the new log
+            raise OSError(errno.ENOSPC, "full")
+        write_pin(*given)  # type: ignore[arg-type]  # the bytes of the pin
+
+    trace = studio.open()
+    run_task(trace)
+    studio.clock.advance(90_000)
+    target, name = {
+        "append": (MemoryLogFile, "append"),
+        "create": (studio.store, "create"),
+        "pin": (studio.store, "write_pin"),
+    }[step]
+    with monkeypatch.context() as patch:
+        patch.setattr(target, name, fail)
+        with pytest.raises(TraceError, match="ENOSPC"):
+            start(trace)
+    with pytest.raises(TraceError, match="takes no more"):
+        start(trace)
+    trace.close()
+    assert studio.store.held is False
+    with studio.open() as again:
+        run_task(again)
+    assert kinds_of(studio.log)[-2:] == ["close", "seal"]
+
+
+@pytest.mark.usefixtures("small")
+def test_i4_of_many_threads_one_rotates_and_none_is_refused(studio: "Studio") -> None:
+    refused = list[BaseException]()
+
+    def work() -> None:
+        try:
+            for _ in range(20):
+                run_task(trace, steps=0)
+        except TraceError as error:
+            refused.append(error)
+
+    with studio.open() as trace:
+        threads = [threading.Thread(target=work) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+    logs = logs_of(studio)
+    assert all(len(log) <= 40 for log in logs)
+    ends = [record["task"] for log in logs for record in log if record["kind"] == "task_end"]
+    assert (refused, len(ends), len(set(ends))) == ([], 60, 60)
 
 
 def test_i12_what_is_not_in_the_profile_is_other_and_a_commitment(studio: "Studio") -> None:

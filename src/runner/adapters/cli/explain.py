@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`akaion explain`: what the rules find in a text, where, and why.
+
+Owns the words for rules and views. Judges nothing: the classifier of the profile does. Nothing is sent and
+nothing is kept. Carries I12: what was found is shown on the user's own terminal, inert, and nowhere else;
+a pipe and JSON get places and names of rules.
+"""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Final, assert_never
+
+import typer
+
+from runner.adapters.cli.answer import CLASSES
+from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
+from runner.adapters.cli.screen import output, print_block, print_facts, print_json, print_line
+from runner.assembly import classifier_of
+from runner.perimeter.classify import RULES, Classification, Role, Span, View
+from runner.perimeter.classify.model import is_clear
+
+STDIN: Final = "-"
+_SHOWN: Final = 120
+"""Characters of a finding that are shown."""
+_RULES: Final = {rule.name: rule for rule in RULES}
+_REGISTER: Final = {
+    "client-register": "this name stands in the client register",
+    "client-register-initial": "an initial and a name that stands in the client register",
+    "client-register-slip": "a name of the client register, but for one letter",
+}
+
+
+def explain(
+    file: Annotated[str, typer.Argument(help="A text file; - reads standard input.", show_default=False)],
+    *,
+    profile: ProfileOption = DEFAULT,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what the rules find in a text, where, and why.
+
+    Uses the registers of the profile. What was found is shown on a terminal only. The class of a folder's
+    grant, and echoes of what was read before, are not known here: this is what the text says by itself.
+    """
+    found = inspect(profile)
+    text = _read(file)
+    result = classifier_of(found.config, found.source).classify(text)
+    if as_json:
+        spans = [_span_data(text, span) for span in result.spans]
+        data = {"file": file, "class": result.data_class.name, "version": result.version, "spans": spans}
+        print_json(data)
+        return
+    _print(text, result)
+
+
+def _read(file: str) -> str:
+    """Return the text of `file` or of standard input; bytes that are not UTF-8 are replaced."""
+    if file == STDIN:
+        return sys.stdin.read()
+    try:
+        return Path(file).read_bytes().decode("utf-8", "replace")
+    except OSError as error:
+        raise typer.BadParameter(f"cannot be read ({error.strerror})", param_hint="FILE") from None
+
+
+def _print(text: str, result: Classification) -> None:
+    console = output()
+    for span in result.spans:
+        line, column = _place(text, span.start)
+        print_line(console, f"{line}:{column} {span.kind}, {span.data_class.name}", "bold")
+        if console.is_terminal:
+            print_block(console, text[span.start : span.end][:_SHOWN].replace("\n", " "))
+        print_facts(console, (("  rule", span.rule), ("  why", why(span)), ("  seen", seen(span.view))))
+    count = "nothing was found" if not result.spans else f"{len(result.spans)} found"
+    print_facts(console, (("Class", f"{CLASSES[result.data_class]}; {count}"), ("Rules", result.version)))
+
+
+def _span_data(text: str, span: Span) -> dict[str, Any]:
+    line, column = _place(text, span.start)
+    return {
+        "start": span.start,
+        "end": span.end,
+        "line": line,
+        "column": column,
+        "kind": span.kind,
+        "rule": span.rule,
+        "class": span.data_class.name,
+        "view": span.view.value,
+        "why": why(span),
+    }
+
+
+def _place(text: str, offset: int) -> tuple[int, int]:
+    """Return line and column of `offset`, both from 1."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def why(span: Span) -> str:
+    """Return why the rule of `span` counted, in our own words."""
+    return _REGISTER.get(span.rule) or "; ".join(_reasons(span)) or "its shape"
+
+
+def _reasons(span: Span) -> Iterator[str]:
+    rule = _RULES.get(span.rule)
+    if rule is None:
+        return
+    if rule.role is Role.TOPIC:
+        yield "a sensitive subject, and a person within a page of it"
+        return
+    if rule.distinctive:
+        yield "a shape that does not arise by chance"
+    if rule.check.__module__.startswith("runner.perimeter.classify.checks"):
+        yield "its check accepts it"
+    if rule.needs_context or (not is_clear(span.view) and not rule.distinctive):
+        yield "a word that speaks of it stands near"
+
+
+def seen(view: View) -> str:
+    """Return how the text was read where something was found."""
+    match view:
+        case View.TEXT:
+            return "as it is written"
+        case View.JOINED:
+            return "without characters that do not show"
+        case View.UNESCAPED:
+            return "with escapes (percent, =XX, HTML, \\u) replaced"
+        case View.SQUEEZED:
+            return "with what was written apart closed up"
+        case View.DECODED:
+            return "inside an encoding (base64, hexadecimal, packed or not)"
+        case _:
+            assert_never(view)

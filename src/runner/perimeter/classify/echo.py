@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Echoes: text that repeats a labelled source takes its class, whoever typed it.
+
+Owns the fingerprints of what was read: every six words in a row, hashed with a key of this runtime. Leaves
+saying which sources are labelled, and how, to the perimeter.
+Carries I6 where no rule can: a passage of a C3 letter without a name in it is C3 when it is pasted into
+another task. Eight words in a row are an echo, or as much in pieces of six; fewer, or reworded, are not.
+Common formulas of letters and the practice's own letterhead are no echo of anything.
+
+The index lives in memory and is never written. It holds numbers only. It is bounded: beyond its capacity
+the oldest sources are forgotten first.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import repeat
+from typing import Final
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify.formulas import FORMULAS
+from runner.perimeter.classify.readings import every_reading
+from runner.perimeter.classify.registers import Registers
+from runner.perimeter.classify.views import fold
+from runner.perimeter.classify.words import words_of
+
+_SIZE: Final = 6
+"""Words in one fingerprint."""
+_HITS: Final = 3
+"""Fingerprints that make an echo: three of six words overlap to eight words in a row."""
+CAPACITY: Final = 200_000
+"""Fingerprints kept, about one for each word read: some 400 pages, and about 25 MB."""
+
+
+class EchoIndex:
+    """The fingerprints of the labelled sources of one runtime. Safe to share between threads.
+
+    Arguments: `key`, a secret of this runtime (16 bytes or more); `registers`, whose own and public entries
+    are left out of every comparison; `capacity`, in fingerprints; `ours`, what the runner says itself in
+    every request, so that a document that quotes it cannot shut the way out for everything.
+    """
+
+    __slots__ = ("_common", "_key", "_new", "_old", "_registers", "_room")
+
+    def __init__(
+        self,
+        key: bytes,
+        *,
+        registers: Registers | None = None,
+        capacity: int = CAPACITY,
+        ours: Iterable[str] = (),
+    ) -> None:
+        self._key = key
+        self._registers = Registers() if registers is None else registers
+        self._room = max(1, capacity // 2)
+        self._new: dict[int, DataClass] = {}
+        self._old: dict[int, DataClass] = {}
+        self._common = frozenset(
+            mark for formula in (*FORMULAS, *ours) for mark in self._marks(words_of(fold(formula).data))
+        )
+
+    def __repr__(self) -> str:
+        """Return the number of fingerprints only."""
+        return f"<EchoIndex {len(self._new) + len(self._old)}>"
+
+    def remember(self, text: str, data_class: DataClass) -> None:
+        """Take the fingerprints of `text`, a source of class `data_class`; below C2 nothing is kept."""
+        if data_class < DataClass.C2:
+            return
+        for mark in set(self._marks(self._words(fold(text).data))) - self._common:
+            known = max(self._new.get(mark, data_class), self._old.get(mark, data_class))
+            self._new[mark] = max(known, data_class)
+            if len(self._new) >= self._room:
+                self._old, self._new = self._new, {}
+
+    def class_of(self, text: str) -> DataClass:
+        """Return the class of the sources that `text` repeats, in any reading of it; C0 for none.
+
+        Time is linear in the length of `text`. Raises nothing for any `str`.
+        """
+        if not self._new and not self._old:
+            return DataClass.C0
+        return max(self._echoed(self._words(reading.data)) for reading in every_reading(text))
+
+    def _echoed(self, words: Sequence[bytes]) -> DataClass:
+        """Return the class that `words` repeat: every third fingerprint first, for eight words hold one."""
+        new, old = self._new, self._old
+        if not any(mark in new or mark in old for mark in self._marks(words, step=_HITS)):
+            return DataClass.C0
+        marks = [mark for mark in set(self._marks(words)) if mark in new or mark in old]
+        classes = sorted(max(new.get(mark, DataClass.C0), old.get(mark, DataClass.C0)) for mark in marks)
+        return classes[-_HITS] if len(classes) >= _HITS else DataClass.C0
+
+    def _words(self, data: bytes) -> list[bytes]:
+        """Return the words of `data` without those that stand in an entry of the own and public registers."""
+        words = words_of(data)
+        return self._registers.known.without(data, words)
+
+    def _marks(self, words: Sequence[bytes], *, step: int = 1) -> Iterator[int]:
+        """Return the fingerprints of `words`, or of every `step`-th place in them.
+
+        Python hashes bytes with SipHash under a key of the process; the key of the runtime comes on top.
+        """
+        columns = (words[start::step] for start in range(_SIZE))
+        return map(hash, zip(repeat(self._key), *columns, strict=False))

@@ -1,0 +1,196 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What leaves for a request: the request itself, or its redacted form; and the record of either.
+
+Owns when redaction is tried, what it puts on record, and how a reply to it is restored. Leaves the order of
+an inference to `client.py` and every judgement to `Perimeter.release()`: what leaves is what was judged last.
+Carries P1, I7 (whatever goes wrong here, the first denial stands) and I8 (a lowering has a `declassify`).
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
+
+from runner.kernel.decisions import Denied, Redacted, Release, Span
+from runner.kernel.inference import InferenceReply, InferenceRequest, WireRequest
+from runner.kernel.labels import DataClass, Label
+from runner.kernel.messages import Block
+from runner.kernel.ports import Backend
+from runner.perimeter.probe import egress_record
+from runner.perimeter.redact import Entry, Redactor, StreamRestorer
+from runner.perimeter.release import ABOVE_CEILING, Checked
+from runner.perimeter.task import Task
+from runner.perimeter.trace import records
+from runner.perimeter.trace.log import Trace
+from runner.perimeter.validate import parse_json
+
+REDACTION_RULE: Final = "redact-detected"
+"""The rule named by a declassification that redaction makes."""
+DECLASSIFY_LASTS_US: Final = 60_000_000
+"""How long it lasts, in microseconds: it is made for one send, which follows at once."""
+
+
+class Gate(Protocol):
+    """The part of the perimeter that an outgoing request passes."""
+
+    @property
+    def trace(self) -> Trace:
+        """The record."""
+
+    def release(
+        self,
+        wire: WireRequest,
+        label: Label,
+        backend: str,
+        *,
+        removed: tuple[Span, ...] | None = None,
+        checked: Checked | None = None,
+    ) -> Release:
+        """Judge the bytes."""
+
+    def record_egress(
+        self,
+        sent: records.Egress,
+        backend: Backend,
+        *,
+        task: str | None = None,
+        lowering: records.Declassify | None = None,
+    ) -> None:
+        """Put a send on record, after the grade it was judged with and what lowered its class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outgoing:
+    """What was decided, and about which form of a request; `entries` are the tokens in a redacted one."""
+
+    request: InferenceRequest
+    decision: Release
+    entries: tuple[Entry, ...] = ()
+
+
+def judge_request(
+    gate: Gate,
+    backend: Backend,
+    request: InferenceRequest,
+    *,
+    wire: WireRequest,
+    label: Label,
+    ceiling: DataClass | None,
+    checked: Checked,
+    task: Task,
+) -> Outgoing:
+    """Return the decision about `wire`, the bytes of `request` whose content is labelled `label`.
+
+    If they are above the `ceiling` and the redacted form is not, the decision is about that one.
+    """
+    decision = gate.release(wire, label, backend.name, checked=checked)
+    first = Outgoing(request=request, decision=decision)
+    if not isinstance(decision, Denied) or decision.reason != ABOVE_CEILING or ceiling is None:
+        return first
+    try:
+        redacted = task.redact(request, above=ceiling)
+        if redacted is None:
+            return first
+        again = backend.encode(redacted.request)
+    except Exception:  # noqa: BLE001 - I7: any fault at all closes
+        return first
+    second = gate.release(again, task.residue, backend.name, removed=redacted.spans, checked=checked)
+    if not isinstance(second, Redacted):
+        return first
+    return Outgoing(request=redacted.request, decision=second, entries=redacted.entries)
+
+
+def record_send(
+    gate: Gate,
+    backend: Backend,
+    decision: Release,
+    *,
+    wire: WireRequest,
+    blocks: tuple[Block, ...],
+    checked: Checked,
+    task: Task,
+) -> records.Egress:
+    """Put on record that `wire`, made from `blocks`, is sent or denied, after what lowered it.
+
+    What redaction lowers is the class of the task: the block that brought it about is an input of the send,
+    whether or not the request quotes it.
+    """
+    lowering = None
+    if isinstance(decision, Redacted):
+        blocks = tuple(dict.fromkeys([*blocks, task.peak]))
+        lowering = _declassify(
+            gate, backend.name, decision, wire, max(block.label.data_class for block in blocks)
+        )
+    sent = egress_record(
+        gate.trace,
+        decision,
+        wire,
+        backend=backend.name,
+        locality=checked.locality,
+        inputs=tuple(block.id for block in blocks),
+        declassify=None if lowering is None else lowering.id,
+    )
+    gate.record_egress(sent, backend, task=task.id, lowering=lowering)
+    return sent
+
+
+def _declassify(
+    gate: Gate, backend: str, decision: Redacted, wire: WireRequest, before: DataClass
+) -> records.Declassify | None:
+    """Return the record of lowering `wire`, of class `before`; None when its class was not above.
+
+    It commits to the bytes as they were: with the salt, they can be compared with those that were sent.
+    """
+    after = decision.label
+    if after.data_class >= before:
+        return None
+    return records.Declassify(
+        id=gate.trace.mint_id(),
+        rule=REDACTION_RULE,
+        source=gate.trace.commit("\n".join(sorted(after.sources)).encode("utf-8", "surrogatepass")),
+        from_class=before,
+        to_class=after.data_class,
+        backend=backend,
+        expires=gate.trace.now_us() + DECLASSIFY_LASTS_US,
+        commit=gate.trace.commit(wire.body),
+    )
+
+
+def restored(reply: InferenceReply, request: InferenceRequest, redactor: Redactor) -> InferenceReply:
+    """Return `reply` with its tokens restored: on the parsed leaves where it is JSON, else in its text.
+
+    A reply to a request with a schema that cannot be read as JSON stays as it is: nothing is ever restored
+    inside raw JSON.
+    """
+    try:
+        value = parse_json(reply.text)
+        if request.schema is not None or isinstance(value, dict | list | str):
+            return replace(reply, text=json.dumps(redactor.restore(value), ensure_ascii=False))
+    except RecursionError:
+        return reply
+    except ValueError:
+        if request.schema is not None:
+            return reply
+    return replace(reply, text=str(redactor.restore(reply.text)))
+
+
+class Shown:
+    """Shows a redacted reply as it arrives: restored, but for JSON, which is restored when it is whole."""
+
+    __slots__ = ("_on_text", "_restorer")
+
+    def __init__(self, redactor: Redactor, on_text: Callable[[str], None] | None, *, whole: bool) -> None:
+        self._on_text = on_text
+        self._restorer = None if whole else StreamRestorer(redactor)
+
+    def feed(self, piece: str) -> None:
+        """Take the next piece of the reply."""
+        self._show(piece if self._restorer is None else self._restorer.feed(piece))
+
+    def finish(self) -> None:
+        """Show what was held back."""
+        self._show("" if self._restorer is None else self._restorer.finish())
+
+    def _show(self, text: str) -> None:
+        if text and self._on_text is not None:
+            self._on_text(text)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The question to an approver: the exact text that is shown about one call.
+
+Owns that text. A model writes the arguments, and may write them to look like this text, or so long that what
+stands above them is scrolled away. So every line of them stands behind a mark that no line of ours begins
+with, folded here and not by a window; and what counts is said before them and again after them, where the
+question is. Leaves asking to an `Approver`. Carries I1: a person's yes is to what the call is.
+"""
+
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from typing import Final
+
+from runner.kernel.labels import DataClass
+from runner.kernel.messages import ToolCall
+from runner.kernel.ports import FOREIGN, ApprovalRequest
+from runner.perimeter.validate import plain
+
+WIDTH: Final = 64
+"""The characters of one shown line of arguments, the mark not counted: no common window folds it again."""
+
+
+def approval_request(call: ToolCall, data_class: DataClass) -> ApprovalRequest:
+    """Return what an approver is shown about `call`: inert ASCII, the arguments whole.
+
+    `data_class` is that of all the task has seen. Class, tool, and the length and SHA-256 of the arguments
+    (of their JSON as shown, without marks and folds) are the first lines and, the same, the last.
+    """
+    arguments = json.dumps(plain(call.arguments), ensure_ascii=True, indent=2, sort_keys=True)
+    facts = [
+        f"class {data_class.name}",
+        f"tool {call.tool!a}",
+        f"arguments {len(arguments)} characters, SHA-256",
+        sha256(arguments.encode("ascii")).hexdigest(),
+    ]
+    shown = (FOREIGN + line for line in _folded(arguments))
+    rendering = "".join(f"{line}\n" for line in (*facts, *shown, *facts))
+    return ApprovalRequest(tool=call.tool, data_class=data_class, rendering=rendering)
+
+
+def _folded(text: str) -> Iterator[str]:
+    """Yield `text` in lines of at most `WIDTH` characters, nothing left out."""
+    for line in text.split("\n"):
+        for start in range(0, max(len(line), 1), WIDTH):
+            yield line[start : start + WIDTH]

@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6: text that repeats a labelled source takes its class, in any reading; formulas do not."""
+
+import base64
+
+import pytest
+
+from runner.agent.prompts import own_texts
+from runner.kernel.labels import DataClass
+from runner.kernel.messages import ToolSpec
+from runner.kernel.registers import Listed
+from runner.perimeter.classify import EchoIndex, compile_registers
+
+KEY = b"e" * 32
+LETTER = (
+    "Il consiglio ha deciso di chiudere lo stabilimento di ponente entro l'estate e di trasferire la linea "
+    "di montaggio all'estero, senza avvisare le rappresentanze prima della firma del contratto preliminare."
+)
+EIGHT = "trasferire la linea di montaggio all'estero, senza"
+SEVEN = "trasferire la linea di montaggio all'estero"
+
+
+def index_of(text: str = LETTER, data_class: DataClass = DataClass.C3) -> EchoIndex:
+    index = EchoIndex(KEY)
+    index.remember(text, data_class)
+    return index
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        LETTER,
+        f"Riassumi: {EIGHT}",
+        EIGHT.upper(),
+        EIGHT.replace(" ", "\n> "),
+        EIGHT.replace(" ", "  ").replace("'", " "),
+        EIGHT.replace("montaggio", "mon\u200btaggio"),
+        EIGHT.replace("montaggio", "montag-\ngio"),
+        EIGHT.replace("a", "а"),  # Cyrillic
+        EIGHT.replace(" ", "%20"),
+        f"nota {base64.b64encode(LETTER.encode()).decode()}",
+    ],
+)
+def test_a_repeated_passage_has_the_class_of_its_source(text: str) -> None:
+    assert index_of().class_of(text) is DataClass.C3
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        SEVEN,
+        "Lo stabilimento di ponente chiude in estate? E la linea di montaggio?",
+        " ".join(sorted(LETTER.split())),
+    ],
+)
+def test_a_few_words_are_no_echo(text: str) -> None:
+    assert index_of().class_of(text) is DataClass.C0
+
+
+@pytest.mark.parametrize("data_class", [DataClass.C0, DataClass.C1])
+def test_sources_below_c2_leave_no_trace(data_class: DataClass) -> None:
+    index = index_of(data_class=data_class)
+    assert index.class_of(LETTER) is DataClass.C0
+    assert repr(index) == "<EchoIndex 0>"
+
+
+def test_a_passage_of_two_sources_has_the_higher_class() -> None:
+    index = index_of(data_class=DataClass.C2)
+    assert index.class_of(EIGHT) is DataClass.C2
+    index.remember(LETTER, DataClass.C3)
+    index.remember(LETTER, DataClass.C2)
+    assert index.class_of(EIGHT) is DataClass.C3
+
+
+def test_formulas_are_no_echo() -> None:
+    formula = "Resto a disposizione per ogni ulteriore chiarimento e porgo distinti saluti."
+    index = index_of(f"{LETTER} {formula}")
+    assert index.class_of(f"Gentile collega, {formula}") is DataClass.C0
+    assert index.class_of(f"{EIGHT} {formula}") is DataClass.C3
+
+
+def test_the_practices_own_letterhead_is_no_echo() -> None:
+    head = "Studio Legale Bassi, Via XX Settembre 14, 16121 Genova"
+    own = Listed(file="own.yaml", line=1, names=(head,))
+    registers = compile_registers(clients=[], own=[own], public=[], key=KEY)
+    with_register, without = EchoIndex(KEY, registers=registers), EchoIndex(KEY)
+    for index in (with_register, without):
+        index.remember(f"{head} {LETTER}", DataClass.C3)
+    assert (with_register.class_of(head), without.class_of(head)) == (DataClass.C0, DataClass.C3)
+    assert with_register.class_of(EIGHT) is DataClass.C3
+
+
+def test_memory_is_bounded_and_the_oldest_goes_first() -> None:
+    index = EchoIndex(KEY, capacity=100)
+    index.remember(LETTER, DataClass.C3)
+    for page in range(50):
+        index.remember(" ".join(f"parola{page}x{number}" for number in range(20)), DataClass.C2)
+        assert int(repr(index).strip("<>").split()[1]) <= 100
+    assert index.class_of(LETTER) is DataClass.C0
+    assert index.class_of(" ".join(f"parola49x{number}" for number in range(8))) is DataClass.C2
+
+
+def test_what_is_kept_are_numbers_of_this_runtime_only() -> None:
+    """I12: no word is kept, and another runtime's numbers are others."""
+    one, other = index_of(), EchoIndex(b"o" * 32)
+    other.remember(LETTER, DataClass.C3)
+    assert all(isinstance(mark, int) for mark in one._new)
+    assert not one._new.keys() & other._new.keys()
+
+
+@pytest.mark.parametrize("start", range(12))
+def test_eight_words_are_an_echo_wherever_they_begin(start: int) -> None:
+    """The quick look at every third place misses none."""
+    words = LETTER.replace("'", " ").split()
+    before = ["allora", "dunque", "poi", "ecco"][: start % 4]
+    assert index_of().class_of(" ".join([*before, *words[start : start + 8]])) is DataClass.C3
+
+
+def test_a_document_that_quotes_the_runner_cannot_shut_the_way_out() -> None:
+    """Otherwise one hostile file denies every later task of the runtime."""
+    spec = ToolSpec(name="keep", description="Keep a note for the one who asked for it.", parameters={})
+    ours = own_texts([spec])
+    echo = EchoIndex(KEY, ours=ours)
+    echo.remember("\n".join(ours), DataClass.C3)
+    assert [echo.class_of(text) for text in ours] == [DataClass.C0] * len(ours)
+    poisoned = EchoIndex(KEY)
+    poisoned.remember("\n".join(ours), DataClass.C3)
+    assert DataClass.C3 in [poisoned.class_of(text) for text in ours]

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6, I7: an answer is remembered for one text, field, set of rules and registers; a fault is not."""
+
+import json
+
+import pytest
+
+from runner.kernel.inference import Address, WireRequest
+from runner.kernel.labels import DataClass
+from runner.kernel.ports import Locality
+from runner.kernel.registers import Listed
+from runner.perimeter.classify import Classifier, EchoIndex, compile_registers
+from runner.perimeter.judged import JudgedTexts
+from runner.perimeter.release import Rules, detect
+from runner.testing import FakeClassifier
+
+CLIENT = Listed(file="r", line=1, names=("Mario Rossi",))
+
+
+def rules(classifier: FakeClassifier | Classifier, *, judged: JudgedTexts | None = None) -> Rules:
+    return Rules(
+        classifier=classifier,
+        fault_as_c3=False,
+        locality_c2=Locality.L0,
+        locality_c3=Locality.L2,
+        echo=EchoIndex(b"k" * 16),
+        judged=JudgedTexts() if judged is None else judged,
+    )
+
+
+def wire(*texts: str) -> WireRequest:
+    body = json.dumps({"messages": [{"content": text} for text in texts]}).encode()
+    address = Address(scheme="https", host="model.example", port=443)
+    return WireRequest(method="POST", address=address, path="/v1", headers=(), body=body)
+
+
+def test_a_step_is_judged_for_its_new_content_only() -> None:
+    classifier = FakeClassifier()
+    judging = rules(classifier)
+    history: list[str] = []
+    for step in range(20):
+        history.append(f"content of step {step}")
+        before = len(classifier.seen)
+        detect(wire(*history), judging)
+        new = classifier.seen[before:]
+        assert f"content of step {step}" in new
+        assert step == 0 or new == [f"content of step {step}"]
+
+
+def test_an_answer_does_not_cross_a_change_of_registers() -> None:
+    judged = JudgedTexts()
+    none = compile_registers(clients=[], own=[], public=[], key=b"k" * 16)
+    one = compile_registers(clients=[CLIENT], own=[], public=[], key=b"k" * 16)
+    text = "Scrivo per Mario Rossi"
+    for registers, expected in ((none, DataClass.C0), (one, DataClass.C2), (none, DataClass.C0)):
+        assert judged.class_of(Classifier(registers=registers), text, None) is expected
+    assert len(judged) == 2
+
+
+def test_an_answer_does_not_cross_a_change_of_rules_or_of_field() -> None:
+    judged = JudgedTexts()
+    assert judged.class_of(Classifier(rules=()), "scrivere a a@b.example", None) is DataClass.C0
+    assert judged.class_of(Classifier(), "scrivere a a@b.example", None) is DataClass.C2
+    number = "4111111111111111"
+    assert judged.class_of(Classifier(), number, "lotto") is DataClass.C0
+    assert judged.class_of(Classifier(), number, "carta di credito") is DataClass.C2
+
+
+def test_a_remembered_text_is_asked_for_echoes_again() -> None:
+    """What was read since may have changed the answer: an old answer must not hide it."""
+    judging, text = (
+        rules(Classifier()),
+        "la linea di montaggio va trasferita entro agosto senza avvisare nessuno",
+    )
+    assert detect(wire(text), judging) is DataClass.C0
+    judging.echo.remember(text, DataClass.C3)
+    assert detect(wire(text), judging) is DataClass.C3
+
+
+def test_a_fault_is_not_remembered() -> None:
+    judged, text = JudgedTexts(), "a"
+    with pytest.raises(RuntimeError):
+        judged.class_of(FakeClassifier(fault=RuntimeError("down")), text, None)
+    assert judged.class_of(FakeClassifier({"a": DataClass.C2}), text, None) is DataClass.C2
+
+
+def test_memory_is_bounded_and_what_is_used_stays() -> None:
+    judged, classifier = JudgedTexts(capacity=10), FakeClassifier()
+    for number in range(100):
+        judged.class_of(classifier, f"text {number}", None)
+        judged.class_of(classifier, "again", None)
+        assert len(judged) <= 10
+    assert classifier.seen.count("again") == 1
+
+
+def test_lone_surrogates_are_texts_too() -> None:
+    assert JudgedTexts().class_of(Classifier(), "\ud800", "\udfff") is DataClass.C0

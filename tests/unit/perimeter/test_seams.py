@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6: a credential or a client's name that is split over turns or fields of one request is found."""
+
+import json
+from typing import Any
+
+import pytest
+
+from runner.kernel.inference import Address, WireRequest
+from runner.kernel.labels import DataClass
+from runner.kernel.ports import Locality
+from runner.kernel.registers import Listed
+from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
+from runner.perimeter.release import Rules, detect
+from runner.perimeter.seams import across
+from runner.testing import FakeClassifier
+
+AWS = "AKIA" + "IOSFODNN7EXAMPLE"
+CLIENT = Listed(file="r", line=1, names=("Mario Rossi",))
+REGISTERS = compile_registers(clients=[CLIENT], own=[], public=[], key=b"k" * 16)
+FINDER = Classifier(FRAGMENTS, REGISTERS)
+
+
+def found(
+    body: Any, *, fragments: Classifier | FakeClassifier | None = FINDER, as_c3: bool = False
+) -> DataClass:
+    rules = Rules(
+        classifier=Classifier(registers=REGISTERS),
+        fault_as_c3=as_c3,
+        locality_c2=Locality.L0,
+        locality_c3=Locality.L2,
+        fragments=fragments,
+    )
+    address = Address(scheme="https", host="model.example", port=443)
+    data = json.dumps(body).encode()
+    return detect(WireRequest(method="POST", address=address, path="/v1", headers=(), body=data), rules)
+
+
+def turns(*texts: str) -> dict[str, Any]:
+    roles = ("user", "assistant")
+    messages = [{"role": roles[at % 2], "content": text} for at, text in enumerate(texts)]
+    return {"model": "m", "messages": messages, "temperature": 0}
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (turns(f"first {AWS[:9]}", f"{AWS[9:]} then"), DataClass.C3),
+        (turns(f"{'word ' * 500} {AWS[:9]}", f"{AWS[9:]} {'word ' * 500}"), DataClass.C3),
+        (turns(f"first {AWS[:3]}", AWS[3:7], AWS[7:], "ok"), DataClass.C3),
+        ({"first": AWS[:10], "second": AWS[10:]}, DataClass.C3),
+        ({"input": [[AWS[:10], AWS[10:]]]}, DataClass.C3),
+        (turns("Dimmi di Mario", "Rossi: quanto deve?"), DataClass.C2),
+        ({"content": [{"type": "text", "text": "Mario "}, {"type": "text", "text": "Rossi"}]}, DataClass.C2),
+        ({"nome": "Mario", "cognome": "Rossi"}, DataClass.C2),
+    ],
+)
+def test_what_is_split_over_texts_is_found(body: Any, expected: DataClass) -> None:
+    assert found(body) is expected
+    assert found(body, fragments=None) < expected  # each text by itself hides it
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        turns("Quanto costa?", "Dieci euro.", "E Mario?", "Non so.", "Rossi di sera"),
+        turns("4111 1111", "1111 1111", "carta"),  # check digits may arise by chance
+        turns("il mio codice e' VRDGPP58", "T13D969W"),
+        turns("", "", ""),
+        turns(
+            f"Mario {'parola ' * 200}Rossi", "fine"
+        ),  # a long text cut down must not make a neighbour of its end
+        {},
+    ],
+)
+def test_seams_make_no_findings_of_neighbours(body: Any) -> None:
+    assert found(body) is found(body, fragments=None)
+
+
+def test_what_lies_inside_one_text_is_not_counted_twice() -> None:
+    assert across([("content", f"a {AWS}"), ("content", "b")], FINDER) is DataClass.C0
+    assert across([("content", AWS)], FINDER) is DataClass.C0
+    assert across([], FINDER) is DataClass.C0
+
+
+def test_i7_a_fault_across_seams_closes() -> None:
+    down = FakeClassifier(fault=RuntimeError("down"))
+    with pytest.raises(RuntimeError):
+        found(turns("a", "b"), fragments=down)
+    assert found(turns("a", "b"), fragments=down, as_c3=True) is DataClass.C3

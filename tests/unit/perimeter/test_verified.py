@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I4, I8: whatever a task reads, asks, restores and is denied, in any order, its book passes the verifier.
+
+The verifier recomputes the mark of each task from the record (S12). It shares no code with the perimeter.
+"""
+
+import importlib.util
+import sys
+import tempfile
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import anyio
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from runner.kernel.errors import EgressDenied
+from runner.kernel.inference import InferenceRequest
+from runner.kernel.labels import DataClass, Label
+from runner.kernel.messages import BlockKind, Message, Role, ToolCall
+from runner.kernel.ports import Locality, ToolOutput
+from runner.perimeter.trace import log as log_module
+from runner.perimeter.trace.note import vkey
+from runner.testing import FakeClassifier, FakeTool, MemorySigner, ScriptedApprover
+
+VERIFIER = Path(__file__).resolve().parents[3] / "verify" / "akaion_verify.py"
+NAME = "Mario Rossi"
+GOALS = ("what is due?", f"what does {NAME} owe?")
+OPS = ("read C0", "read C1", "read C2", "read C3", "name", "ask", "ask all", "derive", "call", "clock back")
+
+tasks = st.lists(
+    st.tuples(st.sampled_from(GOALS), st.lists(st.sampled_from(OPS), max_size=7)), min_size=1, max_size=5
+)
+
+
+def verifier() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("akaion_verify", VERIFIER)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+VERIFY = verifier().verify
+
+
+async def do(world: Any, tools: Any, task: Any, blocks: list[Any], op: str) -> None:
+    match op.split():
+        case ["read", name]:
+            blocks.append(task.mint(BlockKind.TOOL, "text", Label(default=DataClass.parse(name))))
+        case ["name"]:
+            label = Label(default=DataClass.C1)
+            blocks.append(task.mint(BlockKind.TOOL, f"{NAME} owes", label, residue=label))
+        case ["ask", *every]:
+            chosen = tuple(blocks) if every else tuple(blocks[-1:])
+            request = InferenceRequest(messages=(Message(role=Role.USER, blocks=chosen),))
+            try:
+                blocks.append((await world.client.infer(request, task=task)).block)
+            except EgressDenied:
+                return
+        case ["derive"]:
+            blocks.append(task.derive(blocks[0].text[:4], [blocks[0]]))
+        case ["call"]:
+            call = ToolCall(tool="fake", arguments={"path": "files/a"}, origin=blocks[-1])
+            blocks.append((await tools.call(call, task=task)).block)
+        case _:
+            world.clock._start_us -= 1_000_000_000
+
+
+async def live(world: Any, tool: FakeTool, days: list[tuple[str, list[str]]]) -> None:
+    tools = world.perimeter.seal_tools([tool])
+    for goal, ops in days:
+        with world.perimeter.task(goal) as task:
+            blocks = [task.goal]
+            for op in ops:
+                await do(world, tools, task, blocks, op)
+        world.clock.advance(50_000)
+
+
+def report_of(world: Any) -> dict[str, Any]:
+    world.perimeter.trace.close()
+    with tempfile.TemporaryDirectory() as folder:
+        book, pin = Path(folder) / "book", Path(folder) / "pin"
+        book.mkdir()
+        for name, log in world.store.files.items():
+            (book / name).write_bytes(log.durable)
+        pin.write_text(vkey("test/book/device", MemorySigner().public_key))
+        report: dict[str, Any] = VERIFY(book, pin)
+        return report
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(days=tasks, local=st.booleans(), redaction=st.booleans())
+@example(days=[(GOALS[1], ["ask"])], local=False, redaction=True)
+@example(days=[(GOALS[0], ["ask", "name", "ask all", "read C3", "ask"])], local=False, redaction=True)
+def test_i8_every_task_gives_a_book_that_passes(
+    make_world: Any, grant: Any, *, days: list[tuple[str, list[str]]], local: bool, redaction: bool
+) -> None:
+    tool = FakeTool(output=ToolOutput(text=f"a letter of {NAME}"))
+    world = make_world(
+        replies=["fine"] * 40,
+        local=local,
+        ceiling=None if local else DataClass.C1,
+        locality=Locality.L2,
+        redaction=redaction,
+        classifier=FakeClassifier({NAME: DataClass.C2}),
+        grants={"fake": grant(tool, ask=True)},
+        approver=ScriptedApprover(answers=[True] * 40),
+    )
+    anyio.run(live, world, tool, days)
+    report = report_of(world)
+    assert report["verdict"] == "PASS", report
+    assert report["declassified"]["rule"] == len(world.records("declassify"))
+    assert len(world.store.files) >= (2 if len(days) > 2 else 1), "a log gives way after a day"
+
+
+def test_i8_the_redaction_in_the_first_example_lowers_a_class(make_world: Any) -> None:
+    """So the property above is not about denials alone."""
+    world = make_world(
+        replies=["fine"],
+        local=False,
+        ceiling=DataClass.C1,
+        redaction=True,
+        classifier=FakeClassifier({NAME: DataClass.C2}),
+    )
+    anyio.run(live, world, FakeTool(), [(GOALS[1], ["ask"])])
+    report = report_of(world)
+    assert (report["verdict"], report["declassified"]) == ("PASS", {"approval": 0, "rule": 1})
+    assert report["lowering_rules"] == ["redact-detected"]
+
+
+def test_i4_a_runtime_that_fills_log_after_log_keeps_running_and_its_book_passes(
+    make_world: Any, grant: Any, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(log_module, "MAX_RECORDS", 120)
+    tool = FakeTool()
+    world = make_world(
+        replies=["fine"] * 40,
+        grants={"fake": grant(tool, ask=True)},
+        approver=ScriptedApprover(answers=[True] * 40),
+    )
+    anyio.run(live, world, tool, [(GOALS[0], ["ask", "call", "ask all"])] * 20)
+    report = report_of(world)
+    assert (report["verdict"], len(world.backend.transport.sent)) == ("PASS", 40)
+    assert report["logs"] == len(world.store.files) > 5
