@@ -30,14 +30,9 @@ ASKS: Final = b"anything else to refuse: "
 
 def reply(body: JsonObject, answer: str = ANSWER, *, supported: bool = True) -> str:
     """Answer by what the grammar asks for, whatever the order of the loop's questions."""
-    grammar = str(body["grammar"])
-    if "answers" in grammar:
-        return json.dumps({"answers": supported})
-    if "quote" in grammar:
-        return json.dumps({"quote": LINE, "answer": answer})
-    if "italian" in grammar:
-        return json.dumps({"italian": ["udienza"], "english": ["hearing"]})
-    return json.dumps({"answer": answer})
+    if '\\"it\\"' in str(body["grammar"]):
+        return json.dumps({"it": "udienza", "en": "hearing"})
+    return json.dumps({"answer": answer if supported else "not found"})
 
 
 @dataclass(frozen=True, kw_only=True)

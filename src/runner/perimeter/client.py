@@ -186,10 +186,10 @@ class SealedClient(Sealed):
     ) -> Outgoing:
         """Return the decision about `wire`, made with everything the task has seen until now.
 
-        What another call of this task reads meanwhile raises the mark (I8): then it is judged once more.
+        What another call of this task reads meanwhile raises mark or residue (I8): then it is judged again.
         """
         while True:
-            mark = task.mark
+            mark, residue = task.mark, task.residue
             judge = partial(
                 judge_request,
                 self._boundary,
@@ -202,7 +202,7 @@ class SealedClient(Sealed):
                 task=task,
             )
             outgoing = await aside(judge, size=len(wire.body))
-            if task.mark == mark:
+            if (task.mark, task.residue) == (mark, residue):
                 return outgoing
 
     async def _answered(

@@ -93,9 +93,15 @@ def test_an_answer_that_no_line_bears_out_is_not_given(answer: str, make_world: 
 
 
 @pytest.mark.parametrize(
-    ("second", "stop"), [("Monday", StopReason.ANSWERED), ("not found", StopReason.NOT_FOUND)]
+    ("second", "stop"),
+    [
+        ("Monday", StopReason.ANSWERED),
+        ("The meeting", StopReason.ANSWERED),
+        ("nine crowns", StopReason.NOT_FOUND),
+        ("not found", StopReason.NOT_FOUND),
+    ],
 )
-def test_an_answer_is_given_only_if_the_whole_file_answers_too(
+def test_an_answer_is_given_only_if_the_whole_file_says_the_same(
     second: str, stop: StopReason, make_world: Any, grant: Any
 ) -> None:
     reader = FakeTool(name="read_file", output=ToolOutput(text="whole", excerpts=LINES))

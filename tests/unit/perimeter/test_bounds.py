@@ -2,7 +2,7 @@
 """I7, I8 and I9 against size: what others make long is cut off, and is read where a deadline still counts."""
 
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -92,8 +92,8 @@ async def test_i7_a_reply_without_end_is_not_read_on(make_world: Any) -> None:
 class Pausing(FakeClassifier):
     """A classifier that does not come back from a long text of `kind` before it is let go."""
 
-    def __init__(self, pauses: Callable[[str], bool]) -> None:
-        super().__init__()
+    def __init__(self, pauses: Callable[[str], bool], classes: Mapping[str, DataClass] | None = None) -> None:
+        super().__init__(classes)
         self._pauses = pauses
         self.entered, self.let_go = threading.Event(), threading.Event()
 
@@ -184,6 +184,34 @@ async def test_i8_what_a_task_reads_while_its_request_is_judged_counts(make_worl
             task.mint(BlockKind.TOOL, "x", Label(declared=DataClass.C3))
             classifier.let_go.set()
     assert denied == ["c3-never-leaves"]
+    assert world.backend.transport.sent == []
+
+
+async def test_i8_what_redaction_cannot_lower_counts_when_it_comes_while_a_request_is_judged(
+    make_world: Any,
+) -> None:
+    """The mark is no higher for it, since it held the same class; the residue is. A token is being judged."""
+    classifier = Pausing(lambda text: text.startswith("["), {"Rossi": DataClass.C2})
+    world = make_world(
+        replies=["never"], local=False, ceiling=DataClass.C1, classifier=classifier, redaction=True
+    )
+    denied: list[str] = []
+    with world.perimeter.task("Rossi") as task:
+        block = task.mint(BlockKind.TOOL, LONG, Label())
+
+        async def work() -> None:
+            with pytest.raises(EgressDenied) as caught:
+                await world.client.infer(asking(task.goal, block), task=task)
+            denied.append(caught.value.reason)
+
+        async with anyio.create_task_group() as group:
+            group.start_soon(work)
+            await anyio.to_thread.run_sync(classifier.entered.wait)
+            mark = task.mark
+            task.mint(BlockKind.TOOL, "x", Label(), residue=Label(detected=DataClass.C2))
+            assert task.mark == mark
+            classifier.let_go.set()
+    assert denied == ["class-above-ceiling"]
     assert world.backend.transport.sent == []
 
 

@@ -44,9 +44,9 @@ class SearchText:
     bounds what is read. `tuning` holds the constants of the order.
     """
 
-    max_passages: int = 8
+    max_passages: int = 12
     max_files: int = 3
-    total_chars: int = 1200
+    total_chars: int = 1800
     line_chars: int = 300
     least_share: float = 0.0
     search_chars: int = SEARCH_CHARS
