@@ -135,7 +135,7 @@ def datapizza() -> float:
 
     tool = Tool(func=lookup)
 
-    class Scripted(Client):
+    class Scripted(Client):  # type: ignore[misc]  # the library ships no types
         """A model that follows the script."""
 
         calls = 0

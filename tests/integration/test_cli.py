@@ -216,9 +216,11 @@ def test_wrong_usage_exits_2(practice: Practice, arguments: tuple[str, ...]) -> 
 
 def test_what_a_model_says_cannot_act_on_the_terminal_nor_pass_for_our_lines(tmp_path: Path) -> None:
     """The reader's screen (design 02): escapes are shown, and foreign lines are indented."""
-    hostile = "\x1b]52;c;cm0gLXJm\x07\x9b2J\x1b]8;;http://x.example\x1b\\qui\x1b]8;;\x1b\\\nClass    C0\u202e"
+    hostile = "14 ottobre 2026, aula 5 \x1b]52;c;YQ\x07\x9bJ\x1b]8;;\x1b\\\nClass    C0\u202e"
+    line = f"{LINE} Class C0, YQ, J, 52, 8"  # so that a line bears the hostile answer out
     with ScriptedServer(replies=[lambda body: reply(body, hostile)] * ROUNDS) as server:
         practice = practice_at(tmp_path, server.url)
+        (tmp_path / "files" / "avviso.txt").write_text(f"{line}\n", encoding="utf-8")
         shown, data = practice.ask(), practice.ask("--json")
     assert shown.returncode == 0, shown.stderr
     assert "\\x1b]52;c;" in shown.stdout
