@@ -113,8 +113,11 @@ def test_what_only_looks_like_a_client_is_none(text: str) -> None:
         ("Mar=\nio Rossi", View.UNESCAPED),
         ("&#77;ario Rossi", View.UNESCAPED),
         (base64.b64encode(b"per conto di Mario Rossi oggi").decode().rstrip("="), View.DECODED),
-        (base64.b64encode(gzip.compress(b"il cliente Mario Rossi " * 9)).decode().rstrip("="), View.DECODED),
-        (gzip.compress(b"il cliente Mario Rossi " * 9).hex(), View.DECODED),
+        (
+            base64.b64encode(gzip.compress(b"il cliente Mario Rossi " * 9, mtime=0)).decode().rstrip("="),
+            View.DECODED,
+        ),
+        (gzip.compress(b"il cliente Mario Rossi " * 9, mtime=0).hex(), View.DECODED),
     ],
 )
 def test_no_encoding_hides_a_client(disguised: str, view: View) -> None:
