@@ -87,7 +87,7 @@ def packed(data: bytes) -> str:
         packed(zlib.compress(f"key {AWS} ".encode() * 5, level=1)[:-4]),
         packed(base64.b64encode(gzip.compress(f"key {AWS} ".encode() * 5, mtime=0))),
         gzip.compress(f"key {AWS} ".encode() * 5, mtime=0).hex(),
-        packed(gzip.compress(packed(f"key {AWS} here".encode()).encode())),
+        packed(gzip.compress(packed(f"key {AWS} here".encode()).encode(), mtime=0)),
     ],
 )
 def test_packing_hides_no_credential(run: str) -> None:

@@ -17,6 +17,8 @@ import re2
 from jsonschema import Draft202012Validator, ValidationError, validators
 from referencing.jsonschema import EMPTY_REGISTRY
 
+from runner.kernel.errors import PerimeterError
+
 MAX_STEPS: Final = 100_000
 """How many keywords may be applied to one value: about a second."""
 
@@ -27,7 +29,7 @@ Keyword: TypeAlias = Callable[[Any, JSON, JSON, JSON], Errors | None]
 _steps: ContextVar[Iterator[int]] = ContextVar("_steps")
 
 
-class TooManySteps(Exception):
+class TooManySteps(PerimeterError):
     """A value would take too long to judge."""
 
 
