@@ -15,7 +15,11 @@ def days_between(first: str, second: str) -> str:
     return str(abs((date.fromisoformat(second) - date.fromisoformat(first)).days))
 
 
-profile, task = sys.argv[1:]
+try:
+    profile, task = sys.argv[1:]
+except ValueError:
+    sys.exit('usage: python examples/embedding.py examples/embedding.yaml "How many days from ... to ...?"')
 with open_profile(profile, tools=[HostTool(days_between)]) as rt:
     result = AgentLoop(client=rt.client, tools=rt.tools).run(task)
 print(result.answer or result.stop)
+sys.exit(0 if result.answer else 1)

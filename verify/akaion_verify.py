@@ -1289,10 +1289,22 @@ def describe_lowerings(declassified: Dict[str, int], rules: List[str]) -> str:
     return f"{declassified['rule']} by a rule{named}, {declassified['approval']} by an approval"
 
 
+def describe_voucher(report: Dict[str, Any]) -> str:
+    """Say who vouches for the book: the pinned key only if it certified every log of a book that holds."""
+    if not report["pinned"]:
+        return "nobody you named (no usable pin)"
+    if report["logs"] and report["verdict"] not in {"FAIL", "UNTRUSTED"}:
+        return "the pinned device key"
+    return "nobody: the pinned key does not vouch for this book as it stands"
+
+
 def describe(report: Dict[str, Any]) -> str:
     """Return the report in plain words; ASCII, since every word in it is of the profile's vocabulary."""
     through, egress = report["verified_through"], report["egress"]
-    tools = [tool["name"] + ("" if tool["trusted"] else " (untrusted)") for tool in report["host_tools"]]
+    tools = [
+        tool["name"] + (" (vouched for by the profile)" if tool["trusted"] else " (untrusted)")
+        for tool in report["host_tools"]
+    ]
     lines = [f"{report['verdict']} (exit {report['exit']})"]
     for reason in report["reasons"]:
         place = "".join(f", {part} {reason[part]}" for part in ("log", "seq") if reason[part] is not None)
@@ -1302,7 +1314,7 @@ def describe(report: Dict[str, Any]) -> str:
         "Checked": f"{report['logs']} logs, {report['entries']} entries, {report['seals']} seals",
         "Checked for": "bytes, chain, tree, signatures, order, rules S1-S5, S7-S9, S11, S12 (S6 if asked)",
         "Verified through": "log {log}, seq {seq}, root {root}".format(**through) if through else "nothing",
-        "Vouched for by": "the pinned device key" if report["pinned"] else "nobody you named (no usable pin)",
+        "Vouched for by": describe_voucher(report),
         "Device keys named": ", ".join(report["device_keys"]) or "none",
         "Anchors": "none",
         "Declared": f"custody {report['custody']}, enforcement {report['enforcement']}",

@@ -122,8 +122,8 @@ class Runtime:
         self._source = source
         self._approver = approver
         self._places = places_of(config, source)
-        self._host_tools = frozenset(tool.spec.name for tool in tools)
         self._tools = _by_name((ListDir(), ReadFile(), SearchText(), *tools), _blame(source))
+        self._host_tools = frozenset(tool.spec.name for tool in tools)
         self._policy = self._compile_policy()
         self._rules = _rules(config, source, own_texts(tool.spec for tool in self._tools.values()))
         self._resources = ExitStack()
@@ -337,6 +337,10 @@ def _by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
     found: dict[str, Tool] = {}
     mistakes: list[Mistake] = []
     for tool in tools:
+        if not hasattr(tool, "spec"):
+            problem, fix = f"a {type(tool).__name__} is no tool", "wrap a function: HostTool(function)"
+            mistakes.append(blame(("tools",), problem, fix))
+            continue
         if tool.spec.name in found:
             problem = f"two tools are named {tool.spec.name!a}"
             mistakes.append(blame(("tools",), problem, "give the tool you pass another name"))

@@ -13,7 +13,7 @@ from runner.agent.answerer import Draft, answer_freely, answer_from_lines
 from runner.agent.judge import confirms
 from runner.agent.planner import is_question_over_files, next_call, search
 from runner.agent.session import Session
-from runner.agent.steps import Budget, Event, RunResult, Stop, StopReason
+from runner.agent.steps import Budget, Event, RunResult, Stop, StopReason, ToolStep
 from runner.kernel.errors import ClassifierFault, LoopError
 from runner.kernel.labels import DataClass
 from runner.perimeter.client import SealedClient
@@ -89,12 +89,25 @@ class AgentLoop:
 async def _work(session: Session) -> Draft | None:
     """Return an answer, or None when the files do not hold one. Raises `Stop`."""
     if not is_question_over_files(session):
-        while await next_call(session):
-            pass
+        await _call_until_done(session)
         return await answer_freely(session)
     await search(session)
     draft = await answer_from_lines(session)
     return draft if draft is not None and await confirms(session, draft) else None
+
+
+async def _call_until_done(session: Session) -> None:
+    """Let the model call tools until it chooses to answer, or asks for the same call again.
+
+    A call that comes again ends the calls, not the run, once a tool has returned something. Raises `Stop`.
+    """
+    try:
+        while await next_call(session):
+            pass
+    except Stop as stop:
+        useful = any(isinstance(step, ToolStep) and step.status == "ok" for step in session.steps)
+        if stop.reason is not StopReason.NO_PROGRESS or not useful:
+            raise
 
 
 _OUTCOMES: dict[StopReason, Outcome] = {

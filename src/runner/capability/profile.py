@@ -74,7 +74,9 @@ def read_profile(named: str | Path, overrides: Mapping[str, Any]) -> ProfileSour
     if base not in SHIPPED:
         fix = f"write profile: followed by one of: {', '.join(SHIPPED)}"
         line = tree.lines.get(("profile",), 0)
-        raise _error(file, line, "profile", "the file does not say which profile it is", fix)
+        named_other = "profile" in tree.value
+        problem = "there is no such profile" if named_other else "the file does not say which profile it is"
+        raise _error(file, line, "profile", problem, fix)
     below = _plain(_load(_shipped(base), f"profiles/{base}.yaml").value)
     below["inference"].pop("remote", None)
     merged = _merge(_merge(below, tree.value), overrides)

@@ -174,6 +174,14 @@ _FIXES: Final[Mapping[str, str]] = {
 }
 
 
+_PROBLEMS: Final[Mapping[str, str]] = {
+    "extra_forbidden": "there is no such key here",
+    "missing": "this key is needed",
+    "model_type": "this is a section: it holds keys",
+    "dict_type": "this is a section: it holds keys",
+}
+
+
 def parse_config(data: object, *, file: str, locate: Locate) -> Config:
     """Return the judged configuration in `data` (nested mappings, as YAML gives them).
 
@@ -199,7 +207,7 @@ def _mistake(detail: Mapping[str, Any], file: str, locate: Locate) -> Mistake:
     fix = _FIXES.get(kind, "see docs/reference/profile.md for this key")
     if kind == "literal_error":
         fix = f"use one of: {detail['ctx']['expected']}"
-    problem = str(detail["msg"]).removeprefix("Value error, ")
+    problem = _PROBLEMS.get(kind, str(detail["msg"]).removeprefix("Value error, "))
     return Mistake(file=file, line=locate(where), where=_dotted(where), problem=problem, fix=fix)
 
 

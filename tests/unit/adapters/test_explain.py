@@ -80,10 +80,18 @@ def test_a_terminal_gets_the_finding_inert(akaion: Any, monkeypatch: pytest.Monk
 def test_standard_input_is_read_and_nothing_found_is_said(
     akaion: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("Quando scade il termine?"))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Quando scade il termine?")))
     status, out, _ = akaion("explain", "-")
     assert status == 0
     assert "C0, public; nothing was found" in out
+
+
+@pytest.mark.parametrize("data", [b"PK\x03\x04\x00\x00", b"\x00\xff\xfe", b"\x81\x8d\x8f"])
+def test_what_is_no_text_is_not_called_public(data: bytes, akaion: Any) -> None:
+    Path("letter.docx").write_bytes(data)
+    status, out, err = akaion("explain", "letter.docx")
+    assert (status, out) == (2, "")
+    assert "not text" in err
 
 
 def test_a_file_that_is_not_there_is_wrong_usage(akaion: Any) -> None:

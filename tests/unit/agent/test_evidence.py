@@ -37,6 +37,8 @@ def excerpts(lines: list[str], file: str = "f") -> list[Excerpt]:
         ("euro 2.500,00", "How much is the fee?", None),
         ("Mario Rossi", "Who is the judge?", None),
         ("the of and", "Who is the judge?", None),
+        ("The parties will appear at 10:30 in room 8 on 9 April 2026", "Which room?", None),
+        ("Pastine, Mario Rossi Bianchi Verdi", "Who is the judge?", None),
         ("", "Who is the judge?", None),
     ],
 )

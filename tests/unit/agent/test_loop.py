@@ -245,12 +245,22 @@ def test_the_budget_of_time_bounds_the_run_even_inside_a_tool(make_world: Any, g
     assert world.records("tool_result") == []
 
 
-def test_the_same_call_is_not_made_twice(make_world: Any, grant: Any) -> None:
+def test_the_same_call_is_not_made_twice_and_what_it_returned_is_answered_from(
+    make_world: Any, grant: Any
+) -> None:
     tool = noter()
-    same = [{"tool": "note"}, {"text": "again"}] * 5
-    world = make_world(replies=same, grants={"note": grant(tool, roots=())})
+    script = [*[{"tool": "note"}, {"text": "again"}] * 2, {"answer": "noted"}]
+    world = make_world(replies=script, grants={"note": grant(tool, roots=())})
     result = loop_over(world, tool).run("Keep notes.")
-    assert (result.stop, len(tool.calls)) == (StopReason.NO_PROGRESS, 1)
+    assert (result.stop, result.answer, len(tool.calls)) == (StopReason.ANSWERED, "noted", 1)
+
+
+def test_a_call_that_comes_again_after_nothing_came_of_it_ends_the_run(make_world: Any, grant: Any) -> None:
+    tool = noter()
+    script = [{"tool": "note"}, {"text": "again"}] * 2
+    world = make_world(replies=script, grants={"note": grant(tool, roots=(), ask=True)})
+    result = loop_over(world, tool).run("Keep notes.")
+    assert (result.stop, tool.calls) == (StopReason.NO_PROGRESS, [])
 
 
 def test_a_denied_call_is_told_to_the_model_and_the_run_goes_on(make_world: Any, grant: Any) -> None:

@@ -8,6 +8,7 @@ a pipe and JSON get places and names of rules.
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
 
@@ -54,13 +55,15 @@ def explain(
 
 
 def _read(file: str) -> str:
-    """Return the text of `file` or of standard input; bytes that are not UTF-8 are replaced."""
-    if file == STDIN:
-        return sys.stdin.read()
+    """Return the text of `file` or of standard input. Raises `typer.BadParameter` for what is no text."""
     try:
-        return Path(file).read_bytes().decode("utf-8", "replace")
+        data = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
     except OSError as error:
         raise typer.BadParameter(f"cannot be read ({error.strerror})", param_hint="FILE") from None
+    for encoding in () if b"\0" in data else ("utf-8-sig", "cp1252"):
+        with suppress(UnicodeDecodeError):
+            return data.decode(encoding)
+    raise typer.BadParameter("it is not text (UTF-8 or Windows-1252)", param_hint="FILE")
 
 
 def _print(text: str, result: Classification) -> None:
