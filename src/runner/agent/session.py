@@ -6,11 +6,10 @@ of them share. Holds only sealed objects, so every inference and every call pass
 """
 
 import json
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
 from runner.agent.progress import ProgressGuard
-from runner.agent.steps import Budget, Event, FailedStep, Step, Stop, StopReason, ToolStep
+from runner.agent.steps import Budget, Event, EventKind, FailedStep, Step, Stop, StopReason, ToolStep
 from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, TransportError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.messages import Block, JsonObject, Message, Role, ToolCall
@@ -91,7 +90,7 @@ class Session:
             raise Stop(StopReason.STEPS)
         if not self._guard.is_new(tool, arguments):
             raise Stop(StopReason.NO_PROGRESS)
-        self._tell("call", f"{tool} {json.dumps(_shown(arguments), ensure_ascii=False)}")
+        self._tell("call", f"{tool} {json.dumps(dict(arguments), ensure_ascii=False)}")
         reply = await self._sealed_tools.call(
             ToolCall(tool=tool, arguments=arguments, origin=origin), task=self.task
         )
@@ -113,10 +112,6 @@ class Session:
             return None
         return lambda text: self._tell("text", text)
 
-    def _tell(self, kind: Any, text: str) -> None:  # noqa: ANN401 - one of Event's kinds
+    def _tell(self, kind: EventKind, text: str) -> None:
         if self._on_event is not None:
             self._on_event(Event(kind=kind, text=text))
-
-
-def _shown(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    return dict(arguments)

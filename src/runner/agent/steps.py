@@ -65,6 +65,7 @@ class FailedStep:
 
 
 Step: TypeAlias = ToolStep | FailedStep
+EventKind: TypeAlias = Literal["thinking", "text", "call", "result"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +90,7 @@ class RunResult:
 class Event:
     """Something to show while a run goes on. `kind` says what; `text` is content for the user's own eyes."""
 
-    kind: Literal["thinking", "text", "call", "result"]
+    kind: EventKind
     text: str = field(repr=False)
 
 

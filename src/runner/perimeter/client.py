@@ -15,7 +15,7 @@ from typing import Any, Protocol, assert_never, final
 import anyio
 import anyio.to_thread
 
-from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
+from runner.kernel.decisions import Allowed, Denied, Redacted
 from runner.kernel.errors import (
     BackendError,
     EgressDenied,
@@ -25,18 +25,17 @@ from runner.kernel.errors import (
     TransportError,
 )
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest
-from runner.kernel.labels import DataClass, Label, join_labels
+from runner.kernel.labels import DataClass, join_labels
 from runner.kernel.messages import Block, BlockKind
 from runner.kernel.ports import Backend, Credential, LocalityCheck, ServerCheck, Transport
 from runner.perimeter.aside import aside
 from runner.perimeter.exchange import exchange
-from runner.perimeter.outgoing import Outgoing, Shown, judge_request, record_send, restored
+from runner.perimeter.outgoing import Gate, Outgoing, Shown, judge_request, record_send, restored
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import BackendTerms, Checked
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import Task
 from runner.perimeter.trace import records
-from runner.perimeter.trace.log import Trace
 from runner.perimeter.validate import fits, parse_json
 
 OnText = Callable[[str], None]
@@ -67,39 +66,14 @@ class Reply:
     usage: Usage
 
 
-class Boundary(Protocol):
-    """The part of the perimeter that a sealed client works through."""
-
-    @property
-    def trace(self) -> Trace:
-        """The record."""
+class Boundary(Gate, Protocol):
+    """The part of the perimeter that a sealed client works through: the gate, and what stands around it."""
 
     def registration(self, backend: str) -> Registration:
         """Return how `backend` is registered."""
 
     async def check_locality(self, backend: Backend) -> Checked:
         """Return how local `backend` is, checked now."""
-
-    def release(
-        self,
-        wire: WireRequest,
-        label: Label,
-        backend: str,
-        *,
-        removed: tuple[Span, ...] | None = None,
-        checked: Checked | None = None,
-    ) -> Release:
-        """Judge the bytes."""
-
-    def record_egress(
-        self,
-        sent: records.Egress,
-        backend: Backend,
-        *,
-        task: str | None = None,
-        lowering: records.Declassify | None = None,
-    ) -> None:
-        """Put a send on record, after the grade it was judged with and what lowered its class."""
 
     def task(self, goal: str, *, data_class: DataClass | None = None) -> AbstractContextManager[Task]:
         """Open a task for a goal of at least this class."""

@@ -14,9 +14,6 @@ from runner.kernel.messages import JsonObject, ToolCall
 from runner.kernel.ports import Effect, GrantedCall, Root
 from runner.perimeter.validate import fits
 
-OTHER = "other"
-"""How a tool name the profile does not know is written in the record (I12)."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolGrant:
@@ -43,10 +40,6 @@ class Policy:
     """All grants of a profile, by tool name. Nothing else is allowed."""
 
     grants: Mapping[str, ToolGrant]
-
-    def known(self, tool: str) -> str:
-        """Return `tool` if the profile grants it, else `other`."""
-        return tool if tool in self.grants else OTHER
 
 
 def decide(policy: Policy, call: ToolCall) -> ToolVerdict:

@@ -21,7 +21,7 @@ from runner.kernel.labels import DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
 from runner.kernel.ports import Approver, Effect, Excerpt, Root, Tool, ToolOutput
 from runner.perimeter.aside import aside
-from runner.perimeter.policy import OTHER, Policy, decide, narrow, reach
+from runner.perimeter.policy import Policy, decide, narrow, reach
 from runner.perimeter.question import approval_request
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import FILE_DEFAULT, REDACTED_DEFAULT, Task
@@ -203,11 +203,11 @@ class SealedTools(Sealed):
                 word = "deny"
             case _:
                 assert_never(verdict)
-        tool = self._workshop.policy.known(call.tool)
+        tool, tool_commit = trace.vocab_or_other(call.tool, self._workshop.policy.grants)
         return records.PolicyDecision(
             call_id=trace.mint_id(),
             tool=tool,
-            tool_commit=trace.commit(_bytes(call.tool)) if tool == OTHER else None,
+            tool_commit=tool_commit,
             decision=word,
             rule=verdict.rule,
             args_commit=trace.commit(_arguments(call)),
