@@ -131,6 +131,7 @@ MUTANTS = [
     mutant("perimeter", "perimeter/release.py", "import shutil"),
     mutant("perimeter", "perimeter/rewrite.py", "import threading"),
     mutant("perimeter", "perimeter/classify/registers.py", "import zlib"),
+    mutant("perimeter", "perimeter/classify/contacts.py", "import phonenumbers"),
     mutant("agent", "agent/steps.py", "import os"),
     mutant("agent", "agent/steps.py", "import datapizza"),
     mutant("grammar", "capability/grammar/model.py", "from runner.kernel.messages import Json"),

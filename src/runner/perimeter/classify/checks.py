@@ -106,34 +106,6 @@ def card(candidate: str) -> int:
     return len(candidate) if stdnum.luhn.is_valid(compact) else 0
 
 
-def phone(candidate: str) -> int:
-    """Accept an Italian number: mobile (3, nine or ten digits) or landline (0, seven to eleven)."""
-    if ("." in candidate and "-" in candidate) or _is_date(candidate):
-        return 0  # "09.30-12.30" is an opening time
-    digits = _compact(candidate)
-    for prefix in ("0039", "39"):
-        if digits.startswith(prefix) and not candidate.startswith("3") and len(digits) > len(prefix) + 5:
-            digits = digits[len(prefix) :]
-            break
-    mobile = digits.startswith("3") and len(digits) in {9, 10}
-    landline = digits.startswith("0") and not digits.startswith("00") and 7 <= len(digits) <= 11  # noqa: PLR2004 - digits of a landline
-    return len(candidate) if mobile or landline else 0
-
-
-def _is_date(candidate: str) -> bool:
-    """Say whether `candidate` reads as day, month and a year of this century or the last."""
-    parts = "".join(sign if sign.isdigit() else " " for sign in candidate).split()
-    if [len(part) for part in parts] not in ([2, 2, 4], [2, 1, 4]):
-        return False
-    day, month, year = map(int, parts)
-    return 1 <= day <= 31 and 1 <= month <= 12 and 1900 <= year < 2100  # noqa: PLR2004 - the calendar
-
-
-def foreign_phone(candidate: str) -> int:
-    """Accept `+` and ten to fifteen digits (E.164 allows at most fifteen)."""
-    return len(candidate) if 10 <= len(_compact(candidate)) <= 15 else 0  # noqa: PLR2004 - bounds of E.164
-
-
 _ROLES: Final = frozenset(
     {
         *(

@@ -9,7 +9,7 @@ Carries I6: contact data typed or pasted by a person is found without anybody ha
 from typing import Final
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import checks
+from runner.perimeter.classify import checks, phones
 from runner.perimeter.classify.model import Rule
 
 _C1: Final = DataClass.C1
@@ -24,6 +24,8 @@ _CALL: Final = (
     r"(?i)tel(?:\.|efon)|(?:^|[^a-z])tel(?:[^a-z]|$)|cell(?:\.|ulare|[^a-z])|(?:^|[^a-z])mobile|fax|phone|"
     r"whatsapp|recapit|(?:^|[^a-z])chiam|contatt|utenza"
 )
+_ABROAD: Final = rf"(?:^|[^0-9A-Za-z+])((?:\+|00 ?)[1-9](?:[ ./()\-]{{0,2}}[0-9]){{7,14}}){_END}"
+_ABROAD_TRIGGER: Final = r"(?:\+|(?:^|[^0-9])00 ?)[1-9][ ./()\-]{0,2}[0-9]"
 _MONTH: Final = (
     r"(?:gennaio|febbraio|marzo|aprile|maggio|giugno|luglio|agosto|settembre|ottobre|novembre|dicembre)"
 )
@@ -82,7 +84,7 @@ CONTACTS: Final = (
         kind="phone",
         data_class=_C2,
         pattern=rf"(?:^|[^0-9A-Za-z+])((?:\+|00) ?39(?:[ ./()\-]{{0,2}}[0-9]){{6,11}}){_END}",
-        check=checks.phone,
+        check=phones.italian,
         context=_CALL,
         trigger=r"(?:\+|00) ?39",
     ),
@@ -91,23 +93,44 @@ CONTACTS: Final = (
         kind="phone",
         data_class=_C2,
         pattern=(
-            r"(?:^|[^0-9A-Za-z+/,.]|[^0-9]\.)(\(?[03][0-9]{1,3}\)?(?:[ ./\-]{0,3}[0-9]){4,9})"
+            r"(?:^|[^0-9A-Za-z+/,.]|[^0-9]\.)(\(?[03][0-9]{1,4}\)?(?:[ ./\-]{0,3}[0-9]){4,9})"
             r"(?:$|[^0-9A-Za-z,]|,[^0-9]|,$)"
         ),
-        check=checks.phone,
+        check=phones.national,
         context=_CALL,
         needs_context=True,
-        trigger=r"[03][0-9]{1,3}\)?(?:[ ./\-]{0,3}[0-9]){2}",
+        trigger=r"[03][0-9]{1,4}\)?(?:[ ./\-]{0,3}[0-9]){2}",
+    ),
+    Rule(
+        name="phone-mobile",
+        kind="phone",
+        data_class=_C2,
+        pattern=(
+            r"(?:^|[^0-9A-Za-z+/,.\-]|[^0-9]\.)(3[2-9][0-9](?:[ \-][0-9]{6,7}|[ .\-][0-9]{3}[ .\-][0-9]{3,4}"
+            r"|[ .\-][0-9]{2}[ .\-][0-9]{2}[ .\-][0-9]{2,3}))(?:$|[^0-9A-Za-z,./ \-]|[,./ \-](?:[^0-9]|$))"
+        ),
+        check=phones.mobile,
+        context=_CALL,
+        trigger=r"3[2-9][0-9][ .\-][0-9]{2}",
+    ),
+    Rule(
+        name="phone-international",
+        kind="phone",
+        data_class=_C2,
+        pattern=_ABROAD,
+        check=phones.international,
+        context=_CALL,
+        trigger=_ABROAD_TRIGGER,
     ),
     Rule(
         name="phone-foreign",
         kind="phone",
         data_class=_C2,
-        pattern=rf"(?:^|[^0-9A-Za-z+])(\+[1-9][0-9]{{0,2}}(?:[ ./()\-]{{0,2}}[0-9]){{7,13}}){_END}",
-        check=checks.foreign_phone,
+        pattern=_ABROAD,
+        check=phones.possible,
         context=_CALL,
         needs_context=True,
-        trigger=r"\+[1-9][0-9]{0,2}[ ./()\-]{0,2}[0-9]",
+        trigger=_ABROAD_TRIGGER,
     ),
     Rule(
         name="home-address",

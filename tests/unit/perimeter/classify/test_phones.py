@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6: a telephone number is found by its country's numbering plan; a number of an invoice is none."""
+
+import random
+
+import phonenumbers
+import pytest
+
+from runner.perimeter.classify import classify_text
+from runner.perimeter.classify.phones import in_international_plan, national
+
+
+def found(text: str) -> list[str]:
+    return [text[span.start : span.end] for span in classify_text(text).spans if span.kind == "phone"]
+
+
+def _numbers(count: int) -> list[str]:
+    """Return numbers under known country codes, half of them a digit or three away from a real one."""
+    dice = random.Random(17)  # noqa: S311 - a fixed sequence of numbers, not a secret
+    codes = sorted(
+        code for code, regions in phonenumbers.COUNTRY_CODE_TO_REGION_CODE.items() if regions[0] != "001"
+    )
+    made = []
+    for _ in range(count):
+        code = dice.choice(codes)
+        example = phonenumbers.example_number(phonenumbers.COUNTRY_CODE_TO_REGION_CODE[code][0])
+        digits = list(phonenumbers.national_significant_number(example)) if example else ["1"]
+        for _ in range(dice.randint(0, 3)):
+            digits[dice.randrange(len(digits))] = str(dice.randrange(10))
+        made.append(f"{code}{''.join(digits)}")
+    return made
+
+
+def test_the_plans_answer_as_the_package_does() -> None:
+    """The plans on RE2 stand for `is_valid_number`: at most one in a thousand may differ."""
+    numbers = _numbers(2000)
+    expected = [phonenumbers.is_valid_number(phonenumbers.parse(f"+{number}")) for number in numbers]
+    differ = [
+        number
+        for number, valid in zip(numbers, expected, strict=True)
+        if in_international_plan(number) is not valid
+    ]
+    assert 400 < sum(expected) < 1600
+    assert len(differ) <= 2, differ
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("Mario, 347 555 0162", "347 555 0162"),
+        ("scrivimi al 333-1234567 dopo le 18", "333-1234567"),
+        ("+44 20 7946 0958", "+44 20 7946 0958"),
+        ("+44 (0)20 7946 0958, ext. 3", "+44 (0)20 7946 0958"),
+        ("(+33 1 42 68 53 00)", "+33 1 42 68 53 00"),
+        ("+1 (212) 736-5000.", "+1 (212) 736-5000"),
+        ("tel. 0041 44 668 18 00", "0041 44 668 18 00"),
+        ("fax +44 20 7946 0958 12 copies", "+44 20 7946 0958"),
+        ("phone: 020 7946 0958", "020 7946 0958"),
+        ("Tel.: 06/4825370", "06/4825370"),
+        ("phone +44 1632 960 204", "+44 1632 960 204"),
+    ],
+)
+def test_numbers_of_a_plan_are_found(text: str, number: str) -> None:
+    assert found(text) == [number]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "saldo +1 234 567 890 12",
+        "differenza +3.900.000.000",
+        "+39 1 234 567",
+        "tel. su richiesta; prot. 0000123456",
+        "€ 100,00 4412345678",
+        "mappale 345 1234567 89",
+        "lotto 3331234567",
+        "telefonare dalle 09.30-12.30 o il 03/11/2020",
+        "333.123.4567,89 EUR",
+        "n. 345-12-34/2020",
+    ],
+)
+def test_numbers_of_no_plan_are_not(text: str) -> None:
+    assert found(text) == []
+
+
+def test_a_candidate_gives_back_what_it_swallowed() -> None:
+    assert national("010 5550162 12") == len("010 5550162")
+    assert national("00 00 00 00 00") == 0
