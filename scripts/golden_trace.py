@@ -55,9 +55,10 @@ class Author:
             profile="attached",
             policy_digest=policy_digest({"default": "deny", "grants": []}),
             config_digest=config_digest({"profile": "attached"}),
-            backends=("local", "akaion"),
+            backends=("local", "akaion", "opinion"),
             host_tools=(r.HostTool(name="diary", trusted=True),),
             max_egress_class="C1",
+            classifier="rules+local:second",
             enforcement="cooperative",
             sandbox="none",
             writer="akaion-runner/golden",
@@ -140,6 +141,36 @@ class Story:
         )
         trace.append(label, task=self.task)
         return answer
+
+    def second_opinion(self, block: str, data_class: DataClass, opinion: str) -> None:
+        """Ask the second opinion about a block, and label it again."""
+        trace, call, send = self.trace, self.trace.mint_id(), self.trace.mint_id()
+        sent = r.Egress(
+            call_id=call,
+            send_id=send,
+            channel="inference",
+            backend="opinion",
+            locality=Locality.L2,
+            data_class=C3,
+            inputs=(block,),
+            decision="allowed",
+            payload_commit=trace.commit(b'{"messages":[]}'),
+            bytes=15,
+        )
+        trace.barrier(trace.append(sent, task=self.task))
+        trace.append(r.EgressResult(call_id=call, send_id=send, status="ok", bytes=7), task=self.task)
+        label = r.Classify(
+            block=trace.mint_block(),
+            data_class=data_class,
+            parts=r.Parts(default=C1, detected=data_class),
+            integrity=Integrity.USER,
+            classifier="rules+local:second",
+            version="opinion/1",
+            opinion=opinion,  # type: ignore[arg-type]  # any other word is refused by the record
+            inputs=(block,),
+            commit=trace.commit(b"the goal"),
+        )
+        trace.append(label, task=self.task)
 
     def deny_send(self, data_class: DataClass, *inputs: str) -> None:
         """Refuse an inference to the remote backend."""
@@ -265,9 +296,10 @@ def announce(trace: Trace, name: str, model: str, locality: Locality) -> None:
 
 
 def probe(trace: Trace) -> None:
-    """Announce both backends, probe the local one, announce it again."""
+    """Announce the backends, probe the local one, announce it again."""
     announce(trace, "local", "small-instruct", Locality.L0)
     announce(trace, "akaion", "large-instruct", Locality.REMOTE)
+    announce(trace, "opinion", "second", Locality.L2)
     call, send = trace.mint_id(), trace.mint_id()
     sent = r.Egress(
         call_id=call,
@@ -313,6 +345,7 @@ def studio() -> Author:
     with author.open() as trace:
         probe(trace)
         story = Story(trace, b"What does article 13 of the GDPR require?", C1)
+        story.second_opinion(story.goal, C1, "none")
         story.ask("akaion", C1, story.goal)
         page = story.run("fetch_page", *story.decide("fetch_page", "allow", "grant:fetch", C1), C1, net=True)
         read = story.run("read_file", *story.decide("read_file", "allow", "grant:read_file", C1), C2)
@@ -320,6 +353,7 @@ def studio() -> Author:
         call, args = story.decide(r.RELEASE, "ask", "release-by-person", C2)
         story.approve(call, args, granted=True)
         story.ask("akaion", C1, read, declassify=story.lower(approval=(call, args)))
+        story.second_opinion(story.goal, C3, "health")
         story.deny_send(C3, story.goal)
         story.end("stopped")
     return author

@@ -4,8 +4,8 @@
 
 Owns: the proof that a book of logs is unaltered, in order, sealed by the keys it names, and obeys the rules
 of the trace. Leaves to others: writing logs, fetching anchors, judging whether the labels were true.
-Carries I4 (a missing or rewritten entry is detectable), I9 (a seal stands before every effect), S1-S9, S11
-and S12 of `contracts/trace/v1/README.md`. It shares no code with the program that writes the logs.
+Carries I4 (a missing or rewritten entry is detectable), I9 (a seal stands before every effect), S1-S9 and
+S11-S13 of `contracts/trace/v1/README.md`. It shares no code with the program that writes the logs.
 
 Run it with nothing installed:  python3 -I -S akaion_verify.py FOLDER --pin device.vkey
 
@@ -118,6 +118,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "backend-unprobed": ("FAIL", "S11: an egress to a backend without an earlier backend record"),
     "locality-differs": ("FAIL", "S11: an egress states another locality than its backend's latest record"),
     "parts-differ": ("FAIL", "S12: a block's class is not the maximum of its parts"),
+    "classifier-unlisted": ("FAIL", "S13: a block was classified by something the header does not name"),
     "block-unknown": ("FAIL", "S12: a block is used before it is classified"),
     "block-reused": ("FAIL", "S12: a block is classified or produced twice"),
     "class-too-low": (
@@ -443,6 +444,13 @@ def egress_fits_channel(body: Body) -> bool:
     return tool_only and bool(body["locality"] == "remote")
 
 
+def opinion_fits_classifier(body: Body) -> bool:
+    """Say whether an opinion, on one block, stands where more than the rules was asked, and only there."""
+    if body["classifier"] == "rules-only":
+        return "opinion" not in body
+    return "opinion" in body and len(body["inputs"]) == 1
+
+
 TYPES: Dict[str, Check] = {
     "object": lambda value: isinstance(value, dict),
     "boolean": lambda value: isinstance(value, bool),
@@ -462,6 +470,7 @@ TYPES: Dict[str, Check] = {
     "replay": is_replay,
     "extensions": list_of(matches(EXTENSION.pattern)),
 }
+TYPES["judges"] = both(TYPES["name"], matches("rules-only|rules(\\+[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,99})+"))
 TYPES["names"], TYPES["blocks"] = list_of(TYPES["name"]), list_of(TYPES["block"])
 TYPES["some_blocks"], TYPES["some_hex64"] = list_of(TYPES["block"], 1), list_of(TYPES["hex64"], 1)
 TYPES["host_tools"] = list_of(record_of("name=name trusted=boolean"), key="name")
@@ -476,7 +485,7 @@ TYPES["causes"] = list_of(
 TABLE = """
 header no format=akaion-trace/1 log_id=hex32 log_no=count prev_log?=prev_log origin=origin vkey=text
     alg=ed25519 profile=name policy_digest=hex64 config_digest=hex64 backends=names host_tools=host_tools
-    max_egress_class=none|C0|C1 enforcement=cooperative|isolated
+    max_egress_class=none|C0|C1 classifier=judges enforcement=cooperative|isolated
     sandbox=none|bubblewrap|bubblewrap-landlock|landlock|seatbelt|container verifiable=boolean
     unverifiable_because=causes custody=file|keyring|process|hardware seal_every=seal_every seal_ms=seal_ms
     writer=name host_commit=hex64 boot_id=hex32 extensions?=extensions
@@ -485,7 +494,8 @@ task_start must goal_commit=hex64 class=class user?=hex64 matters?=some_hex64
 task_end must outcome=done|failed|cancelled|stopped counts=counts
 plan must by=model|user|plane steps=steps
 classify may block=block class=class parts=parts integrity=user|plane|plan|practice|untrusted
-    classifier=name version=name inputs=blocks commit=hex64
+    classifier=judges version=name opinion?=none|person|health|judicial|secrecy|credential|fault
+    inputs=blocks commit=hex64
 policy_decision must call_id=hex32 tool=name tool_commit?=hex64 decision=allow|ask|deny rule=name
     args_commit=hex64 replay=replay class=class inputs=blocks
 approval must call_id=hex32 by=user|operator|none args_commit=hex64 rendering_digest=hex64 expires=count
@@ -505,6 +515,7 @@ close no entries=count reason=done|rotated|shutdown|error
 """
 ALSO: Dict[str, Callable[[Body], bool]] = {  # what members of one body ask of each other
     "backend": lambda body: bool(body["is_local"] == (body["locality"] != "remote")),
+    "classify": opinion_fits_classifier,
     "policy_decision": commits_to_other,
     "approval": lambda body: body["by"] != "none" or not body["granted"],
     "tool_call": lambda body: body["tool"] not in ("other", "release"),
@@ -587,7 +598,7 @@ def parse_signature(line: str, name: str) -> Tuple[bytes, bytes]:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# 7. Rules: what the records of one log say about each other (S1-S5, S7, S8, S11, S12)
+# 7. Rules: what the records of one log say about each other (S1-S5, S7, S8, S11-S13)
 # ---------------------------------------------------------------------------------------------------------
 
 Report = Callable[[str, Optional[int]], None]  # a reason code and the seq it shows at
@@ -689,7 +700,7 @@ class Rules:
         if len(self.tasks) > 1:
             self.report("task-left-open", seq)
 
-    # Blocks (S12). Classes compare as their names do.
+    # Blocks (S12, S13). Classes compare as their names do.
 
     def _join(self, seq: int, blocks: List[str]) -> str:
         if not all(block in self.classes for block in blocks):
@@ -711,6 +722,8 @@ class Rules:
             self.report("block-reused", seq)
         if body["class"] != max(body["parts"].values()):
             self.report("parts-differ", seq)
+        if body["classifier"] not in ("rules-only", self.header["classifier"]):
+            self.report("classifier-unlisted", seq)
         if body["class"] < max(self._join(seq, body["inputs"]), self.floors.get(block, "C0")):
             self.report("class-too-low", seq)
         self.classes[block] = body["class"]
@@ -1269,6 +1282,7 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
         "pinned": pinned,
         "custody": weakest(headers, "custody", ("file", "keyring", "process", "hardware")),
         "enforcement": weakest(headers, "enforcement", ("cooperative", "isolated")),
+        "classifiers": sorted({header["classifier"] for header in headers}),
         "localities": sorted(findings.localities),
         "host_tools": [{"name": name, "trusted": trusted} for name, trusted in sorted(tools)],
         "verifiable": all(header["verifiable"] for header in headers) if headers else None,
@@ -1312,11 +1326,12 @@ def describe(report: Dict[str, Any]) -> str:
         lines.append(f"  {kind}: {reason['code']}{place}: {meaning}")
     facts = {
         "Checked": f"{report['logs']} logs, {report['entries']} entries, {report['seals']} seals",
-        "Checked for": "bytes, chain, tree, signatures, order, rules S1-S5, S7-S9, S11, S12 (S6 if asked)",
+        "Checked for": "bytes, chain, tree, signatures, order, rules S1-S5, S7-S9, S11-S13 (S6 if asked)",
         "Verified through": "log {log}, seq {seq}, root {root}".format(**through) if through else "nothing",
         "Vouched for by": describe_voucher(report),
         "Device keys named": ", ".join(report["device_keys"]) or "none",
         "Anchors": "none",
+        "Classified by": ", ".join(report["classifiers"]) or "nothing",
         "Declared": f"custody {report['custody']}, enforcement {report['enforcement']}",
         "Host tools": ", ".join(tools) or "none",
         "Sends": ", ".join(f"{count} {decision}" for decision, count in egress.items()),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BOOK = "studio.example/desk"
+SECOND = "rules+local:second"
 TASK = "70" * 16
 EXPIRES = 2_000_000_000_000_000
 NOTHING = hashlib.sha256(b"").hexdigest()
@@ -136,6 +137,7 @@ class LogBuilder:
             "backends": [LOCAL, REMOTE],
             "host_tools": [{"name": "calendar", "trusted": True}],
             "max_egress_class": "C1",
+            "classifier": SECOND,
             "enforcement": "cooperative",
             "sandbox": "bubblewrap",
             "verifiable": True,
@@ -264,6 +266,10 @@ def classified(block: str, data_class: str, inputs: list[str]) -> dict[str, Any]
     }
 
 
+def opined(block: str, data_class: str, of: str, opinion: str) -> dict[str, Any]:
+    return {**classified(block, data_class, [of]), "classifier": SECOND, "opinion": opinion}
+
+
 def decided(label: str, tool: str, decision: str, blocks: list[str]) -> dict[str, Any]:
     return {
         "call_id": hex32(f"call {label}"),
@@ -342,6 +348,7 @@ def story() -> list[Step]:
         seal(),
         step("thought", "egress_result", answer("think", "b1")),
         step("b1", "classify", classified("b1", "C1", ["b0"])),
+        step("b7", "classify", opined("b7", "C1", "b0", "none")),
         step("allow", "policy_decision", decided("read", "read_file", "allow", ["b1"])),
         step("read", "tool_call", called("read", "read_file", net=False)),
         seal(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules S1-S5, S7-S9, S11, S12: break one thing, get that reason at that seq (I4, I9)."""
+"""Rules S1-S5, S7-S9, S11-S13: break one thing, get that reason at that seq (I4, I9)."""
 
 from __future__ import annotations
 
@@ -545,6 +545,49 @@ def s12_a_declassification_of_something_else_than_approved(story: Story) -> Expe
 def s12_a_declassification_on_the_approval_of_a_tool(story: Story) -> Expected:
     story.change("lower", approval=hex32("call fetch"), commit=hex64("args fetch"))
     return [("declassify-unapproved", "lower")]
+
+
+# S13
+
+
+@case
+def s12_a_second_opinion_lowers(story: Story) -> Expected:
+    story.change("b7", **{"class": "C0", "parts": {"default": "C0", "detected": "C0"}})
+    return [("class-too-low", "b7")]
+
+
+@case
+def s12_a_second_opinion_raises_what_is_sent_afterwards(story: Story) -> Expected:
+    story.change("b7", **{"class": "C3", "parts": {"default": "C1", "detected": "C3"}, "opinion": "health"})
+    return [("declassify-differs", "send"), ("class-too-low", "refused")]
+
+
+@case
+def s13_an_opinion_that_the_header_does_not_name(story: Story) -> Expected:
+    story.change("b7", classifier="rules+local:another")
+    return [("classifier-unlisted", "b7")]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"opinion": None},
+        {"opinion": "mood"},
+        {"classifier": "rules-only"},
+        {"classifier": "local:second"},
+        {"inputs": []},
+        {"inputs": ["b0", "b1"]},
+    ],
+    ids=["no-opinion", "another-word", "rules-with-opinion", "no-rules", "about-nothing", "about-two"],
+)
+def test_an_opinion_stands_where_it_was_asked_and_is_about_one_block(
+    change: dict[str, object], folder: Path, pin: Path
+) -> None:
+    story = Story()
+    story.change("b7", **change)
+    verdict, reasons = judge(story, folder, pin)
+    assert verdict == "FAIL"
+    assert ("record-shape", story.seq("b7")) in reasons
 
 
 @pytest.mark.parametrize("edit", CASES.values(), ids=CASES.keys())

@@ -171,7 +171,7 @@ class Task:
             data_class=label.data_class,
             parts=records.Parts(declared=label.declared, default=label.default, detected=label.detected),
             integrity=label.integrity,
-            classifier="rules-only",
+            classifier=records.RULES_ONLY,
             version=self._classifier.version,
             inputs=tuple(item.id for item in inputs),
             commit=self._trace.commit(_payload(text)),

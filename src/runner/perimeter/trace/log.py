@@ -26,6 +26,7 @@ from runner.perimeter.trace.commit import SALT_BYTES, commitment
 from runner.perimeter.trace.note import device_key_name
 from runner.perimeter.trace.records import (
     OTHER,
+    RULES_ONLY,
     Backend,
     Ceiling,
     Close,
@@ -66,6 +67,7 @@ class HeaderFacts:
     backends: tuple[str, ...]
     host_tools: tuple[HostTool, ...] = ()
     max_egress_class: Ceiling
+    classifier: str = RULES_ONLY
     enforcement: Literal["cooperative", "isolated"]
     sandbox: Sandbox
     unverifiable_because: tuple[Unverifiable, ...] = ()
@@ -331,6 +333,7 @@ class Trace:
             backends=facts.backends,
             host_tools=facts.host_tools,
             max_egress_class=facts.max_egress_class,
+            classifier=facts.classifier,
             enforcement=facts.enforcement,
             sandbox=facts.sandbox,
             verifiable=not facts.unverifiable_because,

@@ -21,6 +21,7 @@ from runner.perimeter.trace.shape import (
     Count,
     Hex32,
     Hex64,
+    Judges,
     Member,
     Name,
     Names,
@@ -46,6 +47,9 @@ Unverifiable: TypeAlias = Literal[
 ]
 Sandbox: TypeAlias = Literal["none", "bubblewrap", "bubblewrap-landlock", "landlock", "seatbelt", "container"]
 Ceiling: TypeAlias = Literal["none", "C0", "C1"]
+Opinion: TypeAlias = Literal["none", "person", "health", "judicial", "secrecy", "credential", "fault"]
+RULES_ONLY: Final = "rules-only"
+"""The classifier that asks no second opinion, in headers and for what only the rules have seen."""
 MAX_REPLAY: Final = 32
 
 
@@ -100,6 +104,7 @@ class Header(Record):
     backends: Names
     host_tools: tuple[HostTool, ...]
     max_egress_class: Ceiling
+    classifier: Judges
     enforcement: Literal["cooperative", "isolated"]
     sandbox: Sandbox
     verifiable: bool
@@ -239,7 +244,11 @@ class Parts(Shape):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classify(Record):
-    """The label of a new block. `commit` commits to its content."""
+    """The label of a new block. `commit` commits to its content.
+
+    A second opinion on a block is a new block with the old one as its input; `opinion` says why it has its
+    class. What is made from a block is no lower: so opinions only raise (I8).
+    """
 
     kind: ClassVar[str] = "classify"
     TASK: ClassVar[TaskUse] = "may"
@@ -248,12 +257,17 @@ class Classify(Record):
     data_class: DataClass
     parts: Parts
     integrity: Integrity
-    classifier: Name
+    classifier: Judges
     version: Name
+    opinion: Opinion | None = None
     inputs: Blocks = ()
     commit: Hex64
 
     def _defect(self) -> str | None:
+        if (self.opinion is None) is not (self.classifier == RULES_ONLY):
+            return "an opinion stands where more than the rules was asked, and only there"
+        if self.opinion is not None and len(self.inputs) != 1:
+            return "an opinion is about one block"
         parts = (self.parts.declared, self.parts.default, self.parts.detected)
         highest = max(part for part in parts if part is not None)
         return None if self.data_class is highest else "the class is not the maximum of its parts"

@@ -54,6 +54,8 @@ TimeUs = Count
 """Microseconds since 1970-01-01 UTC."""
 SealEvery = Annotated[int, _within(1, 256)]
 SealMs = Annotated[int, _within(1, 60_000)]
+Judges = Annotated[str, matching(r"rules-only|(?=.{1,128}$)rules(\+[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,99})+")]
+"""Who classified: the rules alone, or the rules and the second opinions named after them."""
 Book = Annotated[str, matching(r"[a-z0-9][a-z0-9._/-]{0,94}")]
 
 _RENAMED: Final = {"data_class": "class", "from_class": "from", "to_class": "to"}
