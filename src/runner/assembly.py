@@ -8,7 +8,7 @@ the profile only.
 
 import platform
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
@@ -54,6 +54,7 @@ from runner.kernel.ports import (
     ServerCheck,
     Tool,
 )
+from runner.kernel.registers import Listed
 from runner.kernel.version import __version__
 from runner.perimeter.classify import FRAGMENTS, Classifier, EchoIndex, Registers, compile_registers
 from runner.perimeter.client import Registration, SealedClient
@@ -128,7 +129,7 @@ class Runtime:
         self._rules = _rules(config, source, own_texts(tool.spec for tool in self._tools.values()))
         self._resources = ExitStack()
         self._engine = _engine(config.inference.local, source)
-        self._backends = _replaced(_backends(config, source), codecs, _blame(source))
+        self._backends = _replaced(backends_of(config, source), codecs, _blame(source))
         remote = config.inference.remote
         self._credential = None if remote is None else _credential(remote, source)
         self._opened: Perimeter | None = None
@@ -209,7 +210,9 @@ class Runtime:
                 policy=self._policy,
                 trace=trace,
                 clock=SystemClock(),
-                registrations=self._registrations(),
+                registrations=registrations_of(
+                    self.config, self._backends, engine=self._engine, credential=self._credential
+                ),
                 approver=self._approver,
             )
             self._resources = opening.pop_all()
@@ -285,31 +288,42 @@ class Runtime:
             seal_every=self.config.trace.seal_every,
         )
 
-    def _registrations(self) -> dict[str, Registration]:
-        """Return every configured backend with its terms and its only way out."""
-        timeout = float(self.config.inference.timeout_s)
-        remote, ceiling = self.config.inference.remote, self.config.perimeter.ceiling
-        registrations = {}
-        for name, backend in self._backends.items():
-            transport = self._engine if backend.address.scheme == "inproc" else HttpTransport(timeout)
-            if transport is None:
-                raise LoopError("the embedded engine was not made")
-            own = remote.max_class if name == REMOTE and remote is not None else None
-            terms = BackendTerms(
-                name=name,
-                local=name == LOCAL,
-                address=backend.address,
-                ceiling=ceiling if own is None or ceiling is None else min(ceiling, DataClass.parse(own)),
-            )
-            registrations[name] = Registration(
-                terms=terms,
-                transport=transport,
-                locality=LoopbackCheck(),
-                server=_server_check(self.config.inference.local, backend.address) if name == LOCAL else None,
-                credential=self._credential if name == REMOTE else None,
-                timeout_s=timeout,
-            )
-        return registrations
+
+def registrations_of(
+    config: Config,
+    backends: Mapping[str, Backend],
+    *,
+    engine: EngineTransport | None = None,
+    credential: Credential | None = None,
+) -> dict[str, Registration]:
+    """Return each of `backends` with the terms that `config` sets for its name, and its only way out.
+
+    `engine` is the embedded one, `credential` what the remote one is given. Raises `LoopError` for a backend
+    in this process without an engine.
+    """
+    timeout = float(config.inference.timeout_s)
+    remote, ceiling = config.inference.remote, config.perimeter.ceiling
+    registrations = {}
+    for name, backend in backends.items():
+        transport = engine if backend.address.scheme == "inproc" else HttpTransport(timeout)
+        if transport is None:
+            raise LoopError("the embedded engine was not made")
+        own = remote.max_class if name == REMOTE and remote is not None else None
+        terms = BackendTerms(
+            name=name,
+            local=name == LOCAL,
+            address=backend.address,
+            ceiling=ceiling if own is None or ceiling is None else min(ceiling, DataClass.parse(own)),
+        )
+        registrations[name] = Registration(
+            terms=terms,
+            transport=transport,
+            locality=LoopbackCheck(),
+            server=_server_check(config.inference.local, backend.address) if name == LOCAL else None,
+            credential=credential if name == REMOTE else None,
+            timeout_s=timeout,
+        )
+    return registrations
 
 
 def book_name(device: bytes) -> str:
@@ -369,7 +383,14 @@ def _rules(config: Config, source: ProfileSource, ours: Sequence[str]) -> Rules:
     `ours` is what the runner says itself, which is an echo of nothing.
     """
     key = SystemEntropy().token(32)
-    registers = _registers(config, source, key)
+    return rules_of(config, _registers(config, source, key), key=key, ours=ours)
+
+
+def rules_of(config: Config, registers: Registers, *, key: bytes, ours: Sequence[str]) -> Rules:
+    """Return how the profile judges with `registers`; `key` (32 secret bytes) is of this runtime.
+
+    `ours` is what the runner says itself, which is an echo of nothing.
+    """
     return Rules(
         classifier=Classifier(registers=registers),
         fault_as_c3=config.perimeter.classifier_fault == "as_c3",
@@ -381,8 +402,13 @@ def _rules(config: Config, source: ProfileSource, ours: Sequence[str]) -> Rules:
     )
 
 
+def register_lines(config: Config, source: ProfileSource) -> dict[str, tuple[Listed, ...]]:
+    """Return the lines of the registers the profile names; raise `ConfigError` for one of wrong shape."""
+    return {name: read_register(path) for name, path in _register_paths(config, source).items()}
+
+
 def _registers(config: Config, source: ProfileSource, key: bytes) -> Registers:
-    lines = {name: read_register(path) for name, path in _register_paths(config, source).items()}
+    lines = register_lines(config, source)
     return compile_registers(
         clients=lines.get("clients", ()),
         own=lines.get("own_identity", ()),
@@ -413,7 +439,8 @@ def _engine(local: LocalInference | None, source: ProfileSource) -> EngineTransp
     return EngineTransport(path, local.context, local.threads)
 
 
-def _backends(config: Config, source: ProfileSource) -> dict[str, Backend]:
+def backends_of(config: Config, source: ProfileSource) -> dict[str, Backend]:
+    """Return the codecs of the backends that `config` configures; raise `ConfigError` for a bad endpoint."""
     found: dict[str, Backend] = {}
     local, remote, blame = config.inference.local, config.inference.remote, _blame(source)
     if local is not None:
