@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the text of a reply to its calls: all of them, or none.
+
+Owns the order in which a text is looked through: reasoning is passed over, then come explicit envelopes, then
+a fence, then the Thought-Action form, then a bare value. Leaves each envelope to `dialects.py` and the
+arguments to `fitting.py`. A reply of which one call cannot be read has none: half a plan is never run (P2).
+
+The Thought-Action form is that of Yao et al., "ReAct" (2022). The others are the chat templates of models.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal, TypeAlias
+
+from runner.capability.textcalls.cursor import Ambiguous, Cursor, Repair, Truncated, Unreadable
+from runner.capability.textcalls.dialects import MARKERS, Envelope, values_between
+from runner.capability.textcalls.fitting import fitted
+from runner.capability.textcalls.shapes import Written
+from runner.capability.textcalls.values import read_value, skip_space
+
+Status: TypeAlias = Literal["ok", "truncated", "ambiguous", "rejected"]
+
+MAX_CHARACTERS: Final = 1 << 20
+"""The longest text that is read."""
+_REASONING: Final = {"<think>": "</think>", "[THINK]": "[/THINK]", "<|START_THINKING|>": "<|END_THINKING|>"}
+_OPENERS: Final = re.compile("|".join(map(re.escape, sorted((*MARKERS, *_REASONING), key=len, reverse=True))))
+_FENCE: Final = re.compile(r"```[ \t]*(?:json|tool_call|tool_code|python)?[ \t]*\r?\n")
+_ACTION: Final = re.compile(r"^Action[ \t]*:[ \t]*([A-Za-z_][A-Za-z0-9_.\-]{0,127})[ \t]*\r?\n", re.MULTILINE)
+_PLAIN: Final = re.compile(rf"{_FENCE.pattern}\s*[{{\[]|{_ACTION.pattern}", re.MULTILINE)
+"""Where a call without a marker begins in mid-text: in a fence, or with an action."""
+_INPUT: Final = re.compile(r"Action Input[ \t]*:[ \t]*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedCall:
+    """A call that fits the schema of its tool.
+
+    `name` is None where the text holds arguments only: they are for the one tool that was offered.
+    """
+
+    name: str | None
+    arguments: dict[str, Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParsedCalls:
+    """What a reply asks for. `calls` is empty unless `status` is "ok".
+
+    `reason` says why not: `no_call`, `wrong_tool`, `malformed_json`, `malformed_call`, `schema_violation`,
+    `missing_required`, `hallucinated_argument`, `truncated`, or what made it ambiguous. `repairs` are what
+    was set right on the way.
+    """
+
+    calls: tuple[ParsedCall, ...]
+    status: Status
+    reason: str | None = None
+    repairs: tuple[Repair, ...] = ()
+
+
+def parse_calls(text: str, tools: Mapping[str, Mapping[str, Any]], *, finished: bool = True) -> ParsedCalls:
+    """Return the calls in `text`, the reply of a model that was offered `tools`: name to JSON Schema.
+
+    `finished` says that the model ended its reply by itself. If it was cut off, only a call whose envelope is
+    closed counts. Total: any text gives an answer, in time linear in its length.
+    """
+    if len(text) > MAX_CHARACTERS:
+        return ParsedCalls(calls=(), status="rejected", reason="too_long")
+    cursor = Cursor(text)
+    try:
+        written, closed = _written(cursor, tools)
+        if not closed and not finished:
+            raise Truncated("truncated")
+        calls = tuple(_call(name, arguments, tools) for name, arguments in written)
+    except Unreadable as reason:
+        return _refused(reason, cursor)
+    except RecursionError:
+        return _refused(Unreadable("too_deep"), cursor)
+    return ParsedCalls(calls=calls, status="ok", repairs=tuple(cursor.repairs))
+
+
+def _refused(reason: Unreadable, cursor: Cursor) -> ParsedCalls:
+    match reason:
+        case Truncated():
+            status: Status = "truncated"
+        case Ambiguous():
+            status = "ambiguous"
+        case _:
+            status = "rejected"
+    return ParsedCalls(calls=(), status=status, reason=reason.reason, repairs=tuple(cursor.repairs))
+
+
+def _call(name: str | None, arguments: Any, tools: Mapping[str, Mapping[str, Any]]) -> ParsedCall:  # noqa: ANN401
+    """Return the call, if its tool was offered and its arguments fit."""
+    if name is None:
+        (schema,) = tools.values()
+    elif (offered := _offered(name, tools)) is not None:
+        name, schema = offered, tools[offered]
+    else:
+        raise Unreadable("wrong_tool")
+    return ParsedCall(name=name, arguments=fitted(arguments, schema))
+
+
+def _offered(name: str, tools: Mapping[str, Any]) -> str | None:
+    """Return the tool that `name` means: itself, or without the name space some templates put in front."""
+    bare = name.removeprefix("functions.")
+    return name if name in tools else bare if bare in tools else None
+
+
+# --- where calls stand in a text ------------------------------------------------------------------------
+
+
+def _written(cursor: Cursor, tools: Mapping[str, Any]) -> tuple[list[Written], bool]:
+    """Return the calls as they were written, and whether nothing can be missing after them."""
+    _skip_open_reasoning(cursor)
+    found = None if _is_plain(cursor) else _enveloped(cursor, tools)
+    found = found or _fenced(cursor, tools) or _acted(cursor) or _bare(cursor, tools)
+    return found.calls, found.closed
+
+
+def _is_plain(cursor: Cursor) -> bool:
+    """Return whether a call without a marker begins first: a marker further on then stands in a string."""
+    cursor.skip_space()
+    if cursor.sees("{", "[") and not cursor.sees(*MARKERS, *_REASONING):
+        return True
+    opener = _OPENERS.search(cursor.text, cursor.at)
+    plain = _PLAIN.search(cursor.text, cursor.at)
+    return plain is not None and (opener is None or plain.start() < opener.start())
+
+
+def _skip_open_reasoning(cursor: Cursor) -> None:
+    """Pass over reasoning whose opening marker stood in the prompt. What begins with a call has none."""
+    for opener, closer in _REASONING.items():
+        end = cursor.text.find(closer)
+        if end >= 0 and opener not in cursor.text[:end] and not _begins_with_call(cursor.text):
+            cursor.at = end + len(closer)
+
+
+def _begins_with_call(text: str) -> bool:
+    return text.lstrip().startswith(("{", "[", "```", *MARKERS))
+
+
+def _enveloped(cursor: Cursor, tools: Mapping[str, Any]) -> Envelope | None:
+    """Return the calls of all explicit envelopes; None if there is none. Stands behind the last reasoning."""
+    calls: list[Written] = []
+    closed, seen, free = True, False, cursor.at
+    while (opener := _OPENERS.search(cursor.text, cursor.at)) is not None:
+        if cursor.text[opener.start() - 1 : opener.start()] == "`":
+            raise Ambiguous("quoted_call")
+        cursor.at = opener.end()
+        closer = _REASONING.get(opener.group())
+        if closer is not None:
+            _skip_reasoning(cursor, closer)
+            free = cursor.at
+            continue
+        envelope = MARKERS[opener.group()](cursor, tools)
+        if opener.group() == "<|channel|>" and not envelope.calls:
+            free = cursor.at
+            continue
+        seen, closed, calls = True, closed and envelope.closed, calls + envelope.calls
+    cursor.at = free
+    return Envelope(calls=calls, closed=closed) if seen else None
+
+
+def _skip_reasoning(cursor: Cursor, closer: str) -> None:
+    if cursor.upto(closer) is None:
+        raise Truncated("truncated")
+    cursor.take(closer)
+
+
+def _fenced(cursor: Cursor, tools: Mapping[str, Any]) -> Envelope | None:
+    """Return the calls of the only fence, if the text ends with it: one in mid-text is a quotation."""
+    opened = _FENCE.search(cursor.text, cursor.at)
+    if opened is None:
+        return None
+    cursor.at = opened.end()
+    envelope = values_between("```")(cursor, tools)
+    cursor.skip_space()
+    if not cursor.ended:
+        raise Ambiguous("text_after_call")
+    return envelope
+
+
+def _acted(cursor: Cursor) -> Envelope | None:
+    """Return the first action of the Thought-Action form. What follows an observation was made up."""
+    action = _ACTION.search(cursor.text, cursor.at)
+    if action is None:
+        return None
+    cursor.at = action.end()
+    if cursor.match(_INPUT) is None:
+        raise Truncated("truncated") if cursor.ended else Unreadable("malformed_call")
+    arguments = read_value(cursor, ("Observation",))
+    skip_space(cursor)
+    if not cursor.ended and not cursor.sees("Observation"):
+        raise Ambiguous("text_after_call")
+    return Envelope(calls=[(action.group(1), arguments)], closed=not cursor.ended)
+
+
+def _bare(cursor: Cursor, tools: Mapping[str, Any]) -> Envelope:
+    """Return the calls of a text that is, or ends with, one value or more."""
+    cursor.skip_space()
+    start = cursor.at
+    places = [place for mark in "{[" if (place := cursor.text.find(mark, start)) >= 0]
+    if not places:
+        raise Unreadable("no_call")
+    cursor.at = min(places)
+    if cursor.at > start:
+        cursor.repair("text_before_call")
+    envelope = values_between("<|eot_id|>", "<|eom_id|>", "<|im_end|>", "</s>")(cursor, tools)
+    cursor.skip_space()
+    if not cursor.ended:
+        raise Ambiguous("text_after_call")
+    return envelope
