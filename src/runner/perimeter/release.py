@@ -6,19 +6,18 @@ to `client.py`. Carries P1 and I7: any fault in here is a denial, and C3 never p
 backend whatever the configuration says.
 """
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import Final
 
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
-from runner.kernel.messages import Json
 from runner.kernel.ports import Classifier, Locality
 from runner.perimeter.classify import EchoIndex
+from runner.perimeter.hosts import class_of_host
 from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.seams import across
+from runner.perimeter.texts import Media, texts_of
 
 ABOVE_CEILING: Final = "class-above-ceiling"
 """The one reason for which redaction is tried."""
@@ -26,12 +25,17 @@ ABOVE_CEILING: Final = "class-above-ceiling"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BackendTerms:
-    """What the profile says about one backend. `ceiling` is the highest class that may leave to it."""
+    """What the profile says about one backend. `ceiling` is the highest class that may leave to it.
+
+    `any_host`: whoever composes a request may name its host: the name is content then, and is judged.
+    The address of a backend is the profile's, and no content.
+    """
 
     name: str
     local: bool
     address: Address
     ceiling: DataClass | None
+    any_host: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,7 +102,7 @@ def judge(
     where `Allowed` would. Total: whatever happens in here, the answer is a decision.
     """
     try:
-        judged = label.with_detected(detect(wire, rules))
+        judged = label.with_detected(detect(wire, rules, host=terms.any_host))
         decision = _decide(wire, judged, terms, locality, rules)
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return Denied(reason="fault.release", data_class=max(label.data_class, DataClass.C2))
@@ -119,7 +123,7 @@ def _decide(
     away = not terms.local
     ceiling = -1 if terms.ceiling is None else terms.ceiling
     objections = (
-        ("address-not-registered", wire.address != terms.address),
+        ("address-not-registered", wire.address != terms.address and not terms.any_host),
         ("not-local", not away and locality is Locality.REMOTE),
         ("locality-too-weak", not away and locality.rank < rules.needed(found).rank),
         ("c3-never-leaves", away and found is DataClass.C3),
@@ -132,53 +136,24 @@ def _decide(
     return Allowed(wire=wire, label=label)
 
 
-def detect(wire: WireRequest, rules: Rules) -> DataClass:
-    """Return the highest class found in `wire`: path, headers, and every JSON leaf and key of the body.
+def detect(wire: WireRequest, rules: Rules, *, host: bool = False) -> DataClass:
+    """Return the highest class found in `wire`, in any text it carries; with `host` in the host's name too.
 
-    Raises `ValueError` for a body that is not JSON, and whatever the classifier raises unless the
-    profile counts a fault as C3. A GET has no body, and so nothing in it.
+    A body that is not text counts as C3, since nobody labelled it. Raises `ValueError` for a body that cannot
+    be read, and whatever the classifier raises unless the profile counts a fault as C3.
     """
-    bodiless = wire.method == "GET" and not wire.body
-    body = None if bodiless else json.loads(wire.body, object_pairs_hook=_Members)
-    inside = list(_texts(body))
-    texts = [(None, wire.path), *wire.headers, *((leaf.name, leaf.text) for leaf in inside)]
     try:
-        found = max(rules.class_of(text, source) for source, text in texts)
+        texts = list(texts_of(wire, host=host))
+    except Media:
+        return DataClass.C3
+    try:
+        found = max(rules.class_of(each.text, each.name) for each in texts)
+        if host:
+            found = max(found, class_of_host(wire.address.host))
         if rules.fragments is None:
             return found
-        values = [(leaf.name, leaf.text) for leaf in inside if leaf.is_value]
-        return max(found, across(values, rules.fragments))
+        return max(found, across([each.text for each in texts if each.is_value], rules.fragments))
     except Exception:
         if rules.fault_as_c3:
             return DataClass.C3
         raise
-
-
-class _Members(list[tuple[str, Json]]):
-    """A JSON object as its members in order: a repeated name hides nothing, as it would in a dict."""
-
-
-class _Leaf(NamedTuple):
-    """A text of the body, the name it stands under, and whether it is a value or itself a name."""
-
-    name: str | None
-    text: str
-    is_value: bool
-
-
-def _texts(value: Json) -> Iterator[_Leaf]:
-    """Yield every string and number in `value` in order, and every member name; no recursion."""
-    stack: list[tuple[str | None, Json]] = [(None, value)]
-    while stack:
-        match stack.pop():
-            case _, _Members() as members:
-                yield from (_Leaf(None, name, False) for name, _ in members)
-                stack.extend(reversed(members))
-            case name, list() as items:
-                stack.extend((name, item) for item in reversed(items))
-            case name, str() as text:
-                yield _Leaf(name, text, True)
-            case name, int() | float() as number:
-                yield _Leaf(name, str(number), True)
-            case _:
-                pass

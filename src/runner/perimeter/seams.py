@@ -9,38 +9,55 @@ Carries I6. Time is linear in the texts.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Final
 
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Classifier
 
-FRAMES: Final = frozenset({"role", "type", "id", "object", "model", "name"})
-"""Names of members that stand between two turns and carry nothing of them."""
-
+_APART: Final = "\n\nzzq zzq zzq\n\n"
+"""Stands between two windows: more strange words in a row than a name may have in it."""
+_PAIR: Final = 2
 _REACH: Final = 256
 """Characters on either side of a seam that are looked at: more than a credential told by its shape has."""
 
 
-def across(texts: Sequence[tuple[str | None, str]], fragments: Classifier) -> DataClass:
-    """Return the class of what `fragments` finds across the seams of `texts`, pairs of field name and text.
+def across(texts: Sequence[str], fragments: Classifier) -> DataClass:
+    """Return the class of what `fragments` finds across the seams of `texts`.
 
     What lies inside one text is not counted: it is judged by itself. Raises what the classifier raises.
     """
-    pieces = [_ends(text) for name, text in texts if name not in FRAMES]
-    seams = list(accumulate(map(len, pieces)))[:-1]
-    if not seams:
+    pieces = [text for text in texts if text]
+    drawn, seams, size = [], [], 0
+    for window in (each for at in range(len(pieces) - 1) for each in _windows(pieces, at)):
+        drawn.append("".join(window))
+        seams += [size + length for length in accumulate(map(len, window[:-1]))]
+        size += len(drawn[-1]) + len(_APART)
+    if not drawn:
         return DataClass.C0
-    spans = fragments.classify("".join(pieces)).spans
+    spans = fragments.classify(_APART.join(drawn)).spans
     return max(
         (span.data_class for span in spans if _crosses(seams, span.start, span.end)), default=DataClass.C0
     )
 
 
-def _ends(text: str) -> str:
-    """Return `text`, or of a long one its beginning and its end: the middle crosses no seam."""
-    return text if len(text) <= 2 * _REACH else f"{text[:_REACH]}\n\n{text[-_REACH:]}"
+def _windows(pieces: Sequence[str], at: int) -> Iterator[Sequence[str]]:
+    """Yield the end of piece `at` with the beginning of the next, and with those of all within reach.
+
+    Each begins where a text does, so that a word before it cannot hide what begins there; the shorter also
+    ends where one does.
+    """
+    window, left = [pieces[at][-_REACH:]], _REACH
+    for piece in pieces[at + 1 :]:
+        window.append(piece[:left])
+        left -= len(window[-1])
+        if len(window) == _PAIR:
+            yield tuple(window)
+        if left <= 0:
+            break
+    if len(window) > _PAIR:
+        yield window
 
 
 def _crosses(seams: Sequence[int], start: int, end: int) -> bool:

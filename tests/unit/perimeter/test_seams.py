@@ -50,7 +50,10 @@ def turns(*texts: str) -> dict[str, Any]:
         (turns(f"first {AWS[:3]}", AWS[3:7], AWS[7:], "ok"), DataClass.C3),
         ({"first": AWS[:10], "second": AWS[10:]}, DataClass.C3),
         ({"input": [[AWS[:10], AWS[10:]]]}, DataClass.C3),
+        (turns("v1", AWS[:10], AWS[10:]), DataClass.C3),  # what stands before must not hide where it begins
+        (turns(AWS[:10], "", AWS[10:]), DataClass.C3),
         (turns("Dimmi di Mario", "Rossi: quanto deve?"), DataClass.C2),
+        (turns("tutti", "Mario", "Rossi", "oggi"), DataClass.C2),
         ({"content": [{"type": "text", "text": "Mario "}, {"type": "text", "text": "Rossi"}]}, DataClass.C2),
         ({"nome": "Mario", "cognome": "Rossi"}, DataClass.C2),
     ],
@@ -78,8 +81,8 @@ def test_seams_make_no_findings_of_neighbours(body: Any) -> None:
 
 
 def test_what_lies_inside_one_text_is_not_counted_twice() -> None:
-    assert across([("content", f"a {AWS}"), ("content", "b")], FINDER) is DataClass.C0
-    assert across([("content", AWS)], FINDER) is DataClass.C0
+    assert across([f"a {AWS}", "b"], FINDER) is DataClass.C0
+    assert across([AWS], FINDER) is DataClass.C0
     assert across([], FINDER) is DataClass.C0
 
 

@@ -31,7 +31,8 @@ _PACKED: Final = {b"\x1f\x8b\x08\0": 10, b"x\x01": 2, b"x\x5e": 2, b"x\x9c": 2, 
 _UNPACKED: Final = 32
 """How many times its own length packed data may unpack to and still be read."""
 UNPACKABLE: Final = b"\x02packed beyond reading\x03"
-"""Stands for what unpacks to more: the rule `packed-beyond-reading` finds it."""
+"""Stands for what unpacks to more, or is encoded more often than is read. The rule `packed-beyond-reading`
+finds it."""
 
 _PRINTABLE: Final = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")

@@ -19,13 +19,19 @@ from runner.perimeter.classify.credentials import CREDENTIALS
 from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear, whole
 from runner.perimeter.classify.pattern import Pattern, Prefilter, compile_pattern
-from runner.perimeter.classify.readings import DEPTH, ENCODINGS, first_readings, inner_readings
+from runner.perimeter.classify.readings import (
+    DEPTH,
+    ENCODINGS,
+    beyond_reading,
+    first_readings,
+    inner_readings,
+)
 from runner.perimeter.classify.registers import Clients, Mention, Registers
 from runner.perimeter.classify.rules import FOREIGN, IDENTIFIERS, OPAQUE
 from runner.perimeter.classify.views import Reading, fold
 from runner.perimeter.classify.words import words_of
 
-RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, OPAQUE, *LEXICON)
+RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, *OPAQUE, *LEXICON)
 """The shipped rules, in the order in which they are tried."""
 
 _RELEASE: Final = "rules-2"
@@ -110,9 +116,9 @@ class Classifier:
                 if index in words or not detector.rule.needs_context:
                     yield from _search(detector, reading, source)
             yield from _clients(self._registers.clients, reading)
-            if depth:
-                encodings = {index - len(self._detectors) for index in seen}
-                yield from self._hits(inner_readings(reading, encodings), source, depth - 1)
+            encodings = {index - len(self._detectors) for index in seen}
+            inner = inner_readings if depth else beyond_reading
+            yield from self._hits(inner(reading, encodings), source, max(depth - 1, 0))
 
     def _without_known(self, text: str, hits: list[_Hit]) -> list[_Hit]:
         """Return `hits` without contacts that the registers call the practice's own or public.

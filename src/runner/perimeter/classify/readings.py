@@ -7,13 +7,16 @@ Carries the bound behind "linear time": a fixed depth, and readings no longer th
 constant.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from typing import Final
 
-from runner.perimeter.classify.decode import BASE64, HEXADECIMAL, decodings
+from runner.perimeter.classify.decode import BASE64, HEXADECIMAL, UNPACKABLE, decodings
+from runner.perimeter.classify.disguise import disguised
+from runner.perimeter.classify.model import View
 from runner.perimeter.classify.pattern import Prefilter
 from runner.perimeter.classify.squeeze import SPACED, squeeze
-from runner.perimeter.classify.views import ESCAPE, Reading, fold, join, unescape
+from runner.perimeter.classify.views import ESCAPE, Piece, Reading, fold, join, unescape
 
 DEPTH: Final = 3
 """How many encodings inside each other are opened."""
@@ -21,6 +24,8 @@ DEPTH: Final = 3
 ENCODINGS: Final = (ESCAPE, BASE64, HEXADECIMAL, *SPACED)
 """Patterns that say which inner readings there can be, in the order `inner_readings` takes them."""
 
+_ENCODED: Final = frozenset(range(3))
+"""Which of them are encodings; what is only written apart is not."""
 _PREFILTER: Final = Prefilter(ENCODINGS)
 
 
@@ -28,12 +33,13 @@ def first_readings(text: str) -> Iterator[Reading]:
     """Yield the text folded, and without what cannot be seen if there is any."""
     alphabet = None if text.isascii() else frozenset(text)
     yield fold(text, alphabet)
+    yield from disguised(text)
     joined = join(text, alphabet)
     if joined is not None:
         yield joined
 
 
-def inner_readings(reading: Reading, seen: Collection[int]) -> Iterator[Reading]:
+def inner_readings(reading: Reading, seen: AbstractSet[int]) -> Iterator[Reading]:
     """Yield what is disguised inside `reading`; `seen` are the indices of `ENCODINGS` that may match."""
     escapes, base64, hexadecimal = (index in seen for index in range(3))
     if escapes:
@@ -43,6 +49,16 @@ def inner_readings(reading: Reading, seen: Collection[int]) -> Iterator[Reading]
     for way in range(len(SPACED)):
         if len(ENCODINGS) - len(SPACED) + way in seen:
             yield from squeeze(reading, way)
+
+
+def beyond_reading(reading: Reading, seen: AbstractSet[int]) -> Iterator[Reading]:
+    """Yield the mark of what is still encoded in `reading`, the last that is opened, if anything is.
+
+    Nothing innocent is written in four encodings inside each other, and what nobody reads may not leave.
+    """
+    if next(inner_readings(reading, seen & _ENCODED), None) is not None:
+        whole = Piece(at=0, start=0, end=len(reading.data), literal=False)
+        yield Reading(view=View.DECODED, data=UNPACKABLE, pieces=(whole,), parent=reading)
 
 
 def every_reading(text: str) -> Iterator[Reading]:

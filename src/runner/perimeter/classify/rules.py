@@ -212,14 +212,23 @@ IDENTIFIERS: Final = (
 """Identifiers of persons, goods and proceedings used in Italy."""
 
 
-OPAQUE: Final = Rule(
-    name="packed-beyond-reading",
-    kind="opaque",
-    data_class=_C2,
-    pattern="\x02packed beyond reading\x03",
-    distinctive=True,
+OPAQUE: Final = (
+    Rule(
+        name="packed-beyond-reading",
+        kind="opaque",
+        data_class=_C2,
+        pattern="\x02packed beyond reading\x03",
+        distinctive=True,
+    ),
+    Rule(
+        name="mixed-alphabets",
+        kind="opaque",
+        data_class=_C2,
+        pattern="\x02letters of two alphabets\x03",
+        distinctive=True,
+    ),
 )
-"""Packed data that unpack to more than is read: what nobody can read may not leave."""
+"""What is packed or encoded more often than is read, or written to deceive: it may not leave unread."""
 
 
 def _foreign(name: str, country: str, shape: str, context: str) -> Rule:

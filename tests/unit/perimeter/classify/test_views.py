@@ -41,7 +41,7 @@ def places(text: str) -> set[tuple[str, str, View]]:
 )
 def test_a_disguised_code_is_found_at_its_place(disguised: str, view: View) -> None:
     text = f"😀 C.F. {disguised} — è allegato"
-    assert places(text) == {("codice_fiscale", disguised, view)}
+    assert {place for place in places(text) if place[0] != "opaque"} == {("codice_fiscale", disguised, view)}
 
 
 def test_a_decoded_hit_marks_the_whole_run() -> None:

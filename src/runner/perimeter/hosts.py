@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Whether the name of a host carries data: asking for an address already sends it to whoever answers.
+
+Owns the one question of shape. What can be read in a name is judged as any text of the request (`texts.py`);
+this is about what cannot: pieces of something, encoded or encrypted, in place of words. Asked only of a host
+that whoever composed the request could choose. Leaves which hosts may be asked to the terms of a backend.
+"""
+
+import re
+from typing import Final
+
+from runner.kernel.labels import DataClass
+
+_REGISTERED: Final = 2
+"""Labels at the end of a name that somebody registered. The third under `.co.uk` counts as a word."""
+_WORDS: Final = 4
+"""Labels in front of them that names of services have: `account.privatelink.blob.core.windows.net`."""
+_DATA: Final = re.compile(r"(?=[A-Za-z]*[0-9])[0-9A-Za-z]{16,}")
+"""Sixteen letters and digits in a row, a digit among them. Names of services break earlier, or are words."""
+
+
+def class_of_host(host: str) -> DataClass:
+    """Return C2 for a name that carries data in front of what is registered, C0 for any other."""
+    labels = host.rstrip(".").split(".")[:-_REGISTERED]
+    carries = len(labels) > _WORDS or any(_DATA.search(label) for label in labels)
+    return DataClass.C2 if carries else DataClass.C0

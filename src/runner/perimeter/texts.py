@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a request says: every text in its bytes, read as the server that gets it would read them.
+
+Owns the reading of a wire request: method, path, query, headers, body, and the name of its host where that
+is not the profile's. Percent signs of a path and of a form are undone here, as the escapes of JSON are, so
+that what is judged is what is said. Leaves judging to `release.py`. Carries P1: no part of a request that can
+carry a text is missing here.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from runner.kernel.inference import WireRequest
+from runner.kernel.messages import Json
+
+_ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
+_JSON: Final = re.compile(r"[a-z]+/(?:[a-z0-9.-]+\+)?json\Z")
+_FORM: Final = "application/x-www-form-urlencoded"
+FRAMES: Final = frozenset({"role", "type", "id", "object", "model", "name"})
+"""Names of members of a body that stand between two turns and carry nothing of them."""
+
+
+class Unreadable(ValueError):
+    """A body that is not text, or not what its content type says."""
+
+
+class Media(Unreadable):
+    """A body that its content type calls something else than text."""
+
+
+class Text(NamedTuple):
+    """A text of a request, the name it stands under, and whether it may be a part of something longer."""
+
+    name: str | None
+    text: str
+    is_value: bool
+
+
+def texts_of(wire: WireRequest, *, host: bool) -> Iterator[Text]:
+    """Yield every text that `wire` carries, in order; with `host` the labels of its host's name too.
+
+    Raises `Media` for a body that is not text at all, and `ValueError` for one that cannot be read.
+    """
+    yield Text(None, wire.method, False)
+    if host:
+        yield Text(None, wire.address.host, False)
+        yield from (Text(None, label, True) for label in wire.address.host.split("."))
+    yield from _path(wire.path)
+    for name, value in wire.headers:
+        yield Text(None, name, False)
+        yield Text(name, value, True)
+    if wire.body:
+        yield from _body(wire)
+
+
+def _path(path: str) -> Iterator[Text]:
+    """Yield the path as it is written, then its segments and the members of its query as they are read."""
+    yield Text(None, path, False)
+    before, _, query = path.partition("?")
+    yield from (Text(None, _unescaped(segment), True) for segment in before.split("/") if segment)
+    yield from _form(query)
+
+
+def _form(text: str) -> Iterator[Text]:
+    """Yield the names and values of a query or a form (WHATWG URL, section 5.1)."""
+    for member in filter(None, text.replace(";", "&").split("&")):
+        name, _, value = member.replace("+", " ").partition("=")
+        yield Text(None, _unescaped(name), not value)
+        if value:
+            yield Text(_unescaped(name), _unescaped(value), True)
+
+
+def _unescaped(text: str) -> str:
+    """Return `text` with its percent signs undone once: UTF-8, and Latin-1 for a byte that is not."""
+    data = text.encode("utf-8", "surrogatepass").decode("latin-1")
+    plain = _ESCAPED.sub(lambda found: chr(int(found[1], 16)), data).encode("latin-1")
+    try:
+        return plain.decode("utf-8")
+    except UnicodeDecodeError:
+        return plain.decode("latin-1")
+
+
+def _body(wire: WireRequest) -> Iterator[Text]:
+    """Yield the texts of the body by its content type; without one it is JSON."""
+    named = [value for name, value in wire.headers if name.lower() == "content-type"]
+    kind = named[0].partition(";")[0].strip().lower() if named else "application/json"
+    if len(named) > 1:
+        raise Unreadable("a request with two content types")
+    if _JSON.match(kind):
+        yield from _leaves(json.loads(wire.body, object_pairs_hook=_Members))
+    elif kind == _FORM:
+        yield from _form(wire.body.decode("utf-8"))
+    elif kind.startswith("text/"):
+        yield Text(None, wire.body.decode("utf-8"), True)
+    else:
+        raise Media("a body that is not text")
+
+
+class _Members(list[tuple[str, Json]]):
+    """A JSON object as its members in order: a repeated name hides nothing, as it would in a dict."""
+
+
+def _leaves(value: Json) -> Iterator[Text]:
+    """Yield every string and number in `value` in order, and every member name; no recursion."""
+    stack: list[tuple[str | None, Json]] = [(None, value)]
+    while stack:
+        match stack.pop():
+            case _, _Members() as members:
+                yield from (Text(None, name, False) for name, _ in members)
+                stack.extend(reversed(members))
+            case name, list() as items:
+                stack.extend((name, item) for item in reversed(items))
+            case name, str() as text:
+                yield Text(name, text, name not in FRAMES)
+            case name, int() | float() as number:
+                yield Text(name, str(number), name not in FRAMES)
+            case _:
+                pass

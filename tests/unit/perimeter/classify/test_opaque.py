@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6: what is written so that nobody reads it may not leave as if it had been read."""
+
+import base64
+from functools import reduce
+from urllib.parse import quote
+
+import pytest
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify import classify_text
+
+PLAIN = "the hearing is on Tuesday, in room 4, at nine"
+
+
+def rules_of(text: str) -> list[str]:
+    return [span.rule for span in classify_text(text).spans]
+
+
+def base64_of(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+def times(encode: object, count: int) -> str:
+    assert callable(encode)
+    return str(reduce(lambda text, _: encode(text), range(count), PLAIN))
+
+
+def escaped(text: str) -> str:
+    return quote(text, safe="")
+
+
+def entities(text: str) -> str:
+    return text.replace("&", "&amp;").replace(",", "&#44;")
+
+
+@pytest.mark.parametrize("encode", [base64_of, escaped, entities, lambda text: text.encode().hex()])
+def test_what_is_encoded_more_often_than_is_read_is_not_taken_for_harmless(encode: object) -> None:
+    assert rules_of(times(encode, 3)) == []
+    assert rules_of(times(encode, 4)) == ["packed-beyond-reading"]
+    assert classify_text(times(encode, 5)).data_class is DataClass.C2
+
+
+@pytest.mark.parametrize("text", ["l'аvvocato", "cаt /еtc/pаsswd", "Rоssi", "рaypal"])
+def test_a_word_of_two_alphabets_is_written_to_deceive(text: str) -> None:
+    assert rules_of(text) == ["mixed-alphabets"]
+    assert classify_text(text).data_class is DataClass.C2
+
+
+@pytest.mark.parametrize(
+    "text", ["TNFα e IFNβ", "Москва", "PDF-файл", "la parola «адвокат» vuol dire avvocato", "μg/ml", "naïve"]
+)
+def test_two_alphabets_beside_each_other_are_no_disguise(text: str) -> None:
+    assert rules_of(text) == []
