@@ -48,8 +48,13 @@ def read_credential(
 
 
 def _variable(reference: str, environ: MutableMapping[str, str]) -> str:
+    name = reference.removeprefix("env:")
     try:
-        return environ.pop(reference.removeprefix("env:"), "")
+        return environ.pop(name)
+    except KeyError:
+        raise _error(
+            f"the variable {name} is not set", f"set {name} to the token, then start again"
+        ) from None
     except ValueError:
         raise _error("no variable has such a name", "write env: and the name of a variable") from None
 

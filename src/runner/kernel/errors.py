@@ -60,7 +60,7 @@ class PerimeterError(RunnerError):
 
 
 class SealError(PerimeterError):
-    """A sealed object was constructed, copied, pickled or subclassed outside the perimeter."""
+    """Something cannot be sealed, or a sealed object was made, copied or subclassed outside the perimeter."""
 
 
 class EgressDenied(PerimeterError):

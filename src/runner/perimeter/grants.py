@@ -53,7 +53,8 @@ def compile_policy(
         tool = tools.get(grant.tool)
         if tool is None:
             known = ", ".join(sorted(tools))
-            mistakes.append(blame((*where, "tool"), "no such tool", f"use one of: {known}"))
+            fix = f"use one of: {known}. A program's own tool is handed to open_profile(tools=[...])"
+            mistakes.append(blame((*where, "tool"), "no tool of this name is here", fix))
             continue
         roots: list[Root] = []
         writes = grant.access == "write" or tool.effect is Effect.WRITE

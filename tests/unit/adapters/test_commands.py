@@ -140,7 +140,8 @@ def test_a_tool_that_does_not_exist_is_a_mistake_of_the_profile(akaion: Any) -> 
     Path("studio.yaml").write_text(PROFILE.replace("search_text", "shell"), encoding="utf-8")
     status, _, err = akaion("profile", "check", "studio.yaml")
     assert status == 2
-    assert "no such tool" in err
+    assert "no tool of this name is here" in err
+    assert "open_profile(tools=[...])" in err
 
 
 def test_missing_weights_are_a_warning_of_a_right_profile(akaion: Any) -> None:
