@@ -5,7 +5,7 @@
 Owns: the proof that a book of logs is unaltered, in order, sealed by the keys it names, and obeys the rules
 of the trace. Leaves to others: writing logs, fetching anchors, judging whether the labels were true.
 Carries I4 (a missing or rewritten entry is detectable), I9 (a seal stands before every effect), S1-S9 and
-S11-S13 of `contracts/trace/v1/README.md`. It shares no code with the program that writes the logs.
+S11-S14 of `contracts/trace/v1/README.md`. It shares no code with the program that writes the logs.
 
 Run it with nothing installed:  python3 -I -S akaion_verify.py FOLDER --pin device.vkey
 
@@ -127,6 +127,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     ),
     "declassify-differs": ("FAIL", "S12: no declassification covers exactly this lowering"),
     "declassify-unapproved": ("FAIL", "S12: a declassification names no valid approval"),
+    "matters-met": ("FAIL", "S14: a call brought a second matter into its task without an approval"),
     # trust and honesty
     "no-pin": ("UNTRUSTED", "no device key was pinned, so anyone could have made this book"),
     "pin-inside-folder": ("UNTRUSTED", "the pin lies inside the folder it should vouch for, and was refused"),
@@ -598,7 +599,7 @@ def parse_signature(line: str, name: str) -> Tuple[bytes, bytes]:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# 7. Rules: what the records of one log say about each other (S1-S5, S7, S8, S11-S13)
+# 7. Rules: what the records of one log say about each other (S1-S5, S7, S8, S11-S14)
 # ---------------------------------------------------------------------------------------------------------
 
 Report = Callable[[str, Optional[int]], None]  # a reason code and the seq it shows at
@@ -619,10 +620,17 @@ class Scope:
     answered: Set[str] = field(default_factory=set)  # send_ids with an egress_result
     lowerings: Dict[str, Body] = field(default_factory=dict)
     mark: str = "C0"  # the highest class this task has seen
+    matters: int = 0  # how many matters this task was opened for or let in to
 
     def see(self, data_class: str) -> None:
         """Raise the mark; nothing lowers it while the task lasts."""
         self.mark = max(self.mark, data_class)
+
+
+def matters_after(decision: Body) -> Optional[int]:
+    """Return how many matters a decision says its task has after the call (S14), or None for a wrong word."""
+    matters = decision["replay"].get("matters", 0)
+    return matters if TYPES["count"](matters) else None
 
 
 class Rules:
@@ -689,6 +697,7 @@ class Rules:
 
     def _task_start(self, _seq: int, _ts: int, scope: Scope, body: Body) -> None:
         scope.see(body["class"])
+        scope.matters = len(body.get("matters", []))
 
     def _task_end(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
         if body["counts"] != scope.counts:
@@ -743,6 +752,11 @@ class Rules:
             self.report("id-reused", seq)
             return
         scope.decisions[call] = body
+        matters = matters_after(body)
+        if matters is None or (body["decision"] == "allow" and matters > max(1, scope.matters)):
+            self.report("matters-met", seq)
+        elif body["decision"] == "allow":
+            scope.matters = max(scope.matters, matters)
 
     def _approval(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
         call = body["call_id"]
@@ -756,6 +770,8 @@ class Rules:
             self.report("approval-unasked", seq)
             return
         scope.approvals[call] = body
+        if body["granted"]:
+            scope.matters = max(scope.matters, matters_after(scope.decisions[call]) or 0)
 
     def _tool_call(self, seq: int, ts: int, scope: Scope, body: Body) -> None:
         call = body["call_id"]
@@ -1326,7 +1342,7 @@ def describe(report: Dict[str, Any]) -> str:
         lines.append(f"  {kind}: {reason['code']}{place}: {meaning}")
     facts = {
         "Checked": f"{report['logs']} logs, {report['entries']} entries, {report['seals']} seals",
-        "Checked for": "bytes, chain, tree, signatures, order, rules S1-S5, S7-S9, S11-S13 (S6 if asked)",
+        "Checked for": "bytes, chain, tree, signatures, order, rules S1-S5, S7-S9, S11-S14 (S6 if asked)",
         "Verified through": "log {log}, seq {seq}, root {root}".format(**through) if through else "nothing",
         "Vouched for by": describe_voucher(report),
         "Device keys named": ", ".join(report["device_keys"]) or "none",

@@ -283,6 +283,7 @@ EXCUSED_NAMES = {
     ("perimeter/classify/formulas.py", "importlib"): {"resources.files"},
     ("perimeter/classify/lexicon.py", "importlib"): {"resources.files"},
     ("perimeter/aside.py", "anyio"): {"to_thread.run_sync"},
+    ("perimeter/asking.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/client.py", "anyio"): {"get_cancelled_exc_class", "to_thread.run_sync"},
     ("perimeter/exchange.py", "anyio"): {"fail_after"},
     ("perimeter/gate.py", "threading"): {"Lock"},

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules S1-S5, S7-S9, S11-S13: break one thing, get that reason at that seq (I4, I9)."""
+"""Rules S1-S5, S7-S9, S11-S14: break one thing, get that reason at that seq (I4, I9)."""
 
 from __future__ import annotations
 
@@ -547,9 +547,6 @@ def s12_a_declassification_on_the_approval_of_a_tool(story: Story) -> Expected:
     return [("declassify-unapproved", "lower")]
 
 
-# S13
-
-
 @case
 def s12_a_second_opinion_lowers(story: Story) -> Expected:
     story.change("b7", **{"class": "C0", "parts": {"default": "C0", "detected": "C0"}})
@@ -590,6 +587,45 @@ def test_an_opinion_stands_where_it_was_asked_and_is_about_one_block(
     assert ("record-shape", story.seq("b7")) in reasons
 
 
+# S14
+
+
+@case
+def s14_a_second_matter_is_allowed_without_a_question(story: Story) -> Expected:
+    story.change("allow", replay={"matters": 2})
+    return [("matters-met", "allow")]
+
+
+@case
+def s14_a_second_matter_on_a_refused_approval(story: Story) -> Expected:
+    story.change("ask", replay={"matters": 2})
+    story.change("grant", granted=False)
+    story.drop("fetch", "web", "page", "b3", "fetched", "b4")
+    more = story.again("allow", call_id=hex32("more"), replay={"matters": 2})
+    story.after("grant", more)
+    return [("matters-met", "again")]
+
+
+@case
+def s14_a_third_matter_on_the_approval_of_a_second(story: Story) -> Expected:
+    story.change("ask", replay={"matters": 2})
+    story.after("b4", story.again("allow", call_id=hex32("more"), replay={"matters": 3}))
+    return [("matters-met", "again")]
+
+
+@case
+def s14_a_count_of_matters_that_is_none(story: Story) -> Expected:
+    story.change("allow", replay={"matters": True})
+    return [("matters-met", "allow")]
+
+
+@case
+def s14_a_task_without_a_matter_is_allowed_two(story: Story) -> Expected:
+    story.change("start", matters=None)
+    story.change("allow", replay={"matters": 2})
+    return [("matters-met", "allow")]
+
+
 @pytest.mark.parametrize("edit", CASES.values(), ids=CASES.keys())
 def test_one_broken_rule_gives_its_reason(edit: Callable[[Story], Expected], folder: Path, pin: Path) -> None:
     story = Story()
@@ -598,6 +634,22 @@ def test_one_broken_rule_gives_its_reason(edit: Callable[[Story], Expected], fol
 
 
 # What the rules allow
+
+
+def test_s14_two_matters_meet_once_a_person_said_so(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.change("start", matters=None)
+    story.change("allow", replay={"matters": 1})
+    story.change("ask", replay={"matters": 2})
+    story.after("b4", story.again("allow", call_id=hex32("more"), replay={"matters": 2}))
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_s14_a_task_may_be_opened_for_two_matters(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.change("start", matters=[hex64("m"), hex64("n")])
+    story.change("allow", replay={"matters": 2})
+    assert judge(story, folder, pin) == ("PASS", [])
 
 
 def test_a_call_and_a_send_may_lack_their_results(folder: Path, pin: Path) -> None:

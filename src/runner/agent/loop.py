@@ -43,26 +43,29 @@ class AgentLoop:
         self._budget = budget or Budget()
         self._on_event = on_event
 
-    def run(self, goal: str, *, data_class: DataClass | None = None) -> RunResult:
+    def run(self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None) -> RunResult:
         """Do what `goal` asks and return what came of it; blocks. See `arun`.
 
         Raises `LoopError` inside a running event loop: await `arun` there.
         """
         if _inside_event_loop():
             raise LoopError("run() was called inside a running event loop: use `await loop.arun(...)`")
-        return anyio.run(lambda: self.arun(goal, data_class=data_class))
+        return anyio.run(lambda: self.arun(goal, data_class=data_class, matter=matter))
 
-    async def arun(self, goal: str, *, data_class: DataClass | None = None) -> RunResult:
+    async def arun(
+        self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None
+    ) -> RunResult:
         """Do what `goal` asks and return what came of it.
 
         `data_class` says how sensitive `goal` itself is: C3 for a privileged text. None counts as C1, and
-        what detectors find in it counts on top.
+        what detectors find in it counts on top. `matter` is the client matter that the task is for: it sees
+        the folders of that matter and those of none.
 
         A denial, a spent budget and a failing backend are results with a stop reason. Raises `TraceError`
-        when the run could not be recorded, `SealError` when blocks were tampered with, and
-        `ClassifierFault` when `goal` itself could not be classified.
+        when the run could not be recorded, `SealError` when blocks were tampered with, `ClassifierFault`
+        when `goal` itself could not be classified, and `PerimeterError` for a matter that no grant names.
         """
-        with self._client.task(goal, data_class=data_class) as task:
+        with self._client.task(goal, data_class=data_class, matter=matter) as task:
             session = Session(
                 client=self._client,
                 tools=self._tools,

@@ -10,6 +10,7 @@ from typing import Final
 
 from runner.agent import prompts
 from runner.agent.session import Session
+from runner.agent.steps import Stop, StopReason
 from runner.kernel.messages import Block, Json, JsonObject
 
 SEARCH: Final = "search_text"
@@ -25,13 +26,18 @@ def is_question_over_files(session: Session) -> bool:
 
 
 async def search(session: Session) -> None:
-    """Open with a search for the question in both languages, so that it finds what the other one says."""
+    """Open with a search for the question in both languages, so that it finds what the other one says.
+
+    Raises `Stop` when the search was denied: there is nothing to answer from.
+    """
     session.think("wording the search")
     reply = await session.ask(
         prompts.TRANSLATE, session.task.goal, schema=prompts.TRANSLATE_SCHEMA, max_tokens=128
     )
     session.query = "\n".join([session.task.goal.text, *reply.value.values()])
-    await session.call(SEARCH, {"query": session.query[: prompts.QUERY_LENGTH]}, origin=reply.block)
+    found = await session.call(SEARCH, {"query": session.query[: prompts.QUERY_LENGTH]}, origin=reply.block)
+    if found.status == "denied":
+        raise Stop(StopReason.DENIED, found.block.text)
 
 
 async def read_file(session: Session, file: str) -> bool:

@@ -75,8 +75,10 @@ class Boundary(Gate, Protocol):
     async def check_locality(self, backend: Backend) -> Checked:
         """Return how local `backend` is, checked now."""
 
-    def task(self, goal: str, *, data_class: DataClass | None = None) -> AbstractContextManager[Task]:
-        """Open a task for a goal of at least this class."""
+    def task(
+        self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None
+    ) -> AbstractContextManager[Task]:
+        """Open a task for a goal of at least this class, and of this matter."""
 
 
 @final
@@ -104,12 +106,16 @@ class SealedClient(Sealed):
         """The perimeter that sealed this client, to be compared by identity only."""
         return self._boundary
 
-    def task(self, goal: str, *, data_class: DataClass | None = None) -> AbstractContextManager[Task]:
+    def task(
+        self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None
+    ) -> AbstractContextManager[Task]:
         """Open a task for what the user asked, inside this client's perimeter.
 
-        `data_class` is the least class of `goal`, as the user says: None for what anybody types.
+        `data_class` is the least class of `goal`, as the user says: None for what anybody types. `matter` is
+        the client matter it is for, as a grant of the profile names it. Entering raises `PerimeterError` for
+        one that no grant names.
         """
-        return self._boundary.task(goal, data_class=data_class)
+        return self._boundary.task(goal, data_class=data_class, matter=matter)
 
     async def infer(self, request: InferenceRequest, *, task: Task, on_text: OnText | None = None) -> Reply:
         """Ask the model, if the perimeter lets these bytes go.

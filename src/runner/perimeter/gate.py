@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import Final, final
 
 from runner.kernel.decisions import Denied, Release, Span
-from runner.kernel.errors import SealError
+from runner.kernel.errors import PerimeterError, SealError
 from runner.kernel.inference import WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Approver, Backend, Clock, Locality, Tool
@@ -87,17 +87,24 @@ class Perimeter:
         return SealedTools(_WITNESS, self, by_name)
 
     @contextmanager
-    def task(self, goal: str, *, data_class: DataClass | None = None) -> Iterator[Task]:
+    def task(
+        self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None
+    ) -> Iterator[Task]:
         """Open a task for what the user asked, and close it on record however it ends.
 
-        `data_class` is the least class of `goal`, as the user says; None leaves it at the default.
+        `data_class` is the least class of `goal`, as the user says; None leaves it at the default. `matter`
+        is the one that it is for. Raises `PerimeterError` for a matter that no grant names.
         """
+        if matter is not None and matter not in self.policy.matters:
+            known = ", ".join(sorted(self.policy.matters)) or "none"
+            raise PerimeterError(f"no grant names this matter. Fix: use one of the profile's: {known}")
         task = Task(
             goal,
             trace=self.trace,
             classifier=self._rules.classifier,
             fault_as_c3=self._rules.fault_as_c3,
             data_class=data_class,
+            matter=matter,
             redactor=Redactor(self.trace.mint_id) if self._rules.redaction else None,
             echo=self._rules.echo,
         )

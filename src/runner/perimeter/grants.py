@@ -6,7 +6,7 @@ to its keys. Leaves deciding to `policy.py`. Carries I1, I5 and P3: one alias is
 a host tool is one whatever it claims. Pure: paths arrive resolved.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain, count
@@ -83,9 +83,26 @@ def compile_policy(
             roots=tuple(roots),
             ask=grant.approval == "ask",
         )
+    mistakes += _matters_that_overlap(grants, compiled, blame)
     if mistakes:
         raise ConfigError(mistakes)
     return Policy(grants=_with_highest_classes(compiled))
+
+
+def _matters_that_overlap(
+    grants: Sequence[Grant], compiled: Mapping[str, ToolGrant], blame: Blame
+) -> Iterator[Mistake]:
+    """Yield a mistake for each path of no or another matter that shares files with a path of a matter."""
+    seen: list[Root] = []
+    for index, grant in enumerate(grants):
+        roots = compiled[grant.tool].roots if grant.tool in compiled else ()
+        for number, root in enumerate(roots):
+            if any(other.matter != root.matter and _overlap(other.path, root.path) for other in seen):
+                place: Where = ("policy", "grants", index, "paths", number)
+                problem = "this path shares files with a path of another matter, or of none"
+                fix = "give both the same matter, or grant folders that lie side by side"
+                yield blame(place, problem, fix)
+            seen.append(root)
 
 
 def pin_policy(

@@ -9,6 +9,7 @@ question is. Leaves asking to an `Approver`. Carries I1: a person's yes is to wh
 
 import json
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from hashlib import sha256
 from typing import Final
 
@@ -21,16 +22,20 @@ WIDTH: Final = 64
 """The characters of one shown line of arguments, the mark not counted: no common window folds it again."""
 
 
-def approval_request(call: ToolCall, data_class: DataClass) -> ApprovalRequest:
+def approval_request(
+    call: ToolCall, data_class: DataClass, meeting: AbstractSet[str] = frozenset()
+) -> ApprovalRequest:
     """Return what an approver is shown about `call`: inert ASCII, the arguments whole.
 
-    `data_class` is that of all the task has seen. Class, tool, and the length and SHA-256 of the arguments
-    (of their JSON as shown, without marks and folds) are the first lines and, the same, the last.
+    `data_class` is that of all the task has seen; `meeting` names the matters whose content would meet.
+    These, the tool, and the length and SHA-256 of the arguments (of their JSON as shown, without marks and
+    folds) are the first lines and, the same, the last.
     """
     arguments = json.dumps(plain(call.arguments), ensure_ascii=True, indent=2, sort_keys=True)
     facts = [
         f"class {data_class.name}",
         f"tool {call.tool!a}",
+        *([f"brings together the matters {', '.join(sorted(meeting))}"] if meeting else []),
         f"arguments {len(arguments)} characters, SHA-256",
         sha256(arguments.encode("ascii")).hexdigest(),
     ]

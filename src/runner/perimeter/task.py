@@ -11,7 +11,8 @@ and stays in the residue, however it is spelled. So redaction lowers what stands
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
 from runner.kernel.errors import ClassifierFault
@@ -54,6 +55,7 @@ class Task:
         "_echo",
         "_fault_as_c3",
         "_mark",
+        "_matters",
         "_peak",
         "_residue",
         "_trace",
@@ -71,13 +73,15 @@ class Task:
         classifier: Classifier,
         fault_as_c3: bool,
         data_class: DataClass | None = None,
+        matter: str | None = None,
         redactor: Redactor | None = None,
         echo: EchoIndex | None = None,
     ) -> None:
         """Open the task on record; without a `redactor` nothing in it is ever redacted.
 
-        `data_class` is the least class of `goal`, as its user says; None leaves it at `GOAL_DEFAULT`. `echo`
-        is what this runtime's tasks have read: text that repeats it takes its class.
+        `data_class` is the least class of `goal`, as its user says; None leaves it at `GOAL_DEFAULT`.
+        `matter` is the one that the task is for; without one, the first whose content it reads. `echo` is
+        what this runtime's tasks have read: text that repeats it takes its class.
         Raises `ClassifierFault`, unless the profile counts a fault as C3.
         """
         self.id = trace.mint_id()
@@ -90,10 +94,16 @@ class Task:
         self._mark = self._residue = BOTTOM
         self._blocks: dict[str, Block] = {}
         self._peak: Block | None = None
+        self._matters = frozenset() if matter is None else frozenset({matter})
         label = Label(default=GOAL_DEFAULT) if data_class is None else Label(declared=data_class)
+        label = replace(label, matters=self._matters)
         examined = self.examine(goal)
         found = label.with_detected(max(examined.detected, examined.echoed))
-        start = records.TaskStart(goal_commit=trace.commit(_payload(goal)), data_class=found.data_class)
+        start = records.TaskStart(
+            goal_commit=trace.commit(_payload(goal)),
+            data_class=found.data_class,
+            matters=tuple(trace.commit(_payload(each)) for each in self._matters) or None,
+        )
         trace.append(start, task=self.id)
         self.goal = self.mint(BlockKind.GOAL, goal, found, residue=label, examined=examined)
 
@@ -110,6 +120,15 @@ class Task:
     def residue(self) -> Label:
         """What would be left of the mark if everything that detectors find were removed."""
         return self._residue
+
+    @property
+    def matters(self) -> AbstractSet[str]:
+        """The matters that this task belongs to: what was said at its start, and what it was let in to."""
+        return self._matters
+
+    def admit(self, matters: AbstractSet[str]) -> None:
+        """Take `matters` as this task's from now on, before anything of them is read. Only a policy may."""
+        self._matters |= matters
 
     @property
     def peak(self) -> Block:

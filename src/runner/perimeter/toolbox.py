@@ -8,6 +8,7 @@ what was restored goes into no sink below its class, and what a tool makes of it
 
 import json
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Literal, Protocol, assert_never, final
@@ -21,12 +22,12 @@ from runner.kernel.labels import DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
 from runner.kernel.ports import Approver, Effect, Excerpt, Root, Tool, ToolOutput
 from runner.perimeter.aside import aside
-from runner.perimeter.policy import Policy, decide, narrow, reach
+from runner.perimeter.asking import ask_person
+from runner.perimeter.policy import MATTERS_MEET, NO_MATTER, Policy, decide, matters_of, narrow, reach
 from runner.perimeter.question import approval_request
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import FILE_DEFAULT, REDACTED_DEFAULT, Task
 from runner.perimeter.trace import records
-from runner.perimeter.trace.commit import rendering_digest
 from runner.perimeter.trace.log import Trace
 from runner.perimeter.validate import is_bounded, plain
 
@@ -48,14 +49,17 @@ class ToolReply:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """What a call is made of: the task's mark, and the part of it that redaction would leave."""
+    """What a call is made of: the task's mark, the part of it that redaction would leave, and its matters."""
 
     mark: Label
     residue: Label
+    matters: AbstractSet[str]
 
     def join(self, labels: Sequence[Label], residues: Sequence[Label]) -> "_Seen":
         """Return this with what the tool itself adds."""
-        return _Seen(mark=join_labels([self.mark, *labels]), residue=join_labels([self.residue, *residues]))
+        return replace(
+            self, mark=join_labels([self.mark, *labels]), residue=join_labels([self.residue, *residues])
+        )
 
 
 class Workshop(Protocol):
@@ -100,10 +104,8 @@ class SealedTools(Sealed):
         return self._workshop
 
     def decide(self, call: ToolCall) -> ToolVerdict:
-        """Return what the policy says about `call`, without running or recording it."""
-        if call.tool not in self._tools:
-            return Deny(rule="tool-not-granted", hint="no such tool")
-        return decide(self._workshop.policy, call)
+        """Return what the policy says about `call` in a task of no matter yet, without running it."""
+        return self._decided(call, NO_MATTER)
 
     async def call(self, call: ToolCall, *, task: Task) -> ToolReply:
         """Run `call` if the policy lets it; a denial and a tool's own error are replies, not exceptions.
@@ -114,22 +116,37 @@ class SealedTools(Sealed):
         bounded = is_bounded(call.arguments)
         if not bounded:
             call = replace(call, arguments={})
-        context = _Seen(mark=task.mark, residue=task.residue.with_detected(task.held(call.arguments)))
+        residue = task.residue.with_detected(task.held(call.arguments))
+        context = _Seen(mark=task.mark, residue=residue, matters=task.matters)
         verdict = self._verdict(call, task) if bounded else UNBOUNDED
-        decision = self._decision(call, verdict, context, task)
+        matters = context.matters | self._reached(call, verdict, context)
+        if isinstance(verdict, Allow):
+            task.admit(matters)  # before anything else happens: another call is decided knowing of this one
+        decision = self._decision(call, verdict, context, len(matters), task)
         self._workshop.trace.append(decision, task=task.id)
         match verdict:
             case Deny():
                 await self._to_disk()
                 return ToolReply(status="denied", block=_say(task, f"denied: {verdict.hint}", context))
             case Ask():
-                if not await self._approved(call, decision, task):
-                    return ToolReply(status="denied", block=_say(task, "denied: not approved", context))
+                if not await self._approved(call, verdict, decision, matters, task):
+                    return ToolReply(status="denied", block=_say(task, _refusal(verdict), context))
             case Allow():
                 pass
             case _:
                 assert_never(verdict)
         return await self._run(call, decision, context, task)
+
+    def _decided(self, call: ToolCall, matters: AbstractSet[str]) -> ToolVerdict:
+        if call.tool not in self._tools:
+            return Deny(rule="tool-not-granted", hint="no such tool")
+        return decide(self._workshop.policy, call, matters)
+
+    def _reached(self, call: ToolCall, verdict: ToolVerdict, context: _Seen) -> AbstractSet[str]:
+        """Return the matters whose content `call` would bring, none for a denied one."""
+        if isinstance(verdict, Deny):
+            return NO_MATTER
+        return matters_of(reach(self._workshop.policy, call, context.matters))
 
     def _verdict(self, call: ToolCall, task: Task) -> ToolVerdict:
         """Return the policy's verdict, unless the call carries a restored value to a sink below its class.
@@ -138,11 +155,11 @@ class SealedTools(Sealed):
         """
         if not task.owns(call.origin):
             return Deny(rule="origin-unknown", hint="")
-        verdict = self.decide(call)
+        verdict = self._decided(call, task.matters)
         if isinstance(verdict, Deny):
             return verdict
         effect = self._workshop.policy.grants[call.tool].effect
-        sink = _sink(effect, narrow(self._workshop.policy, call).roots)
+        sink = _sink(effect, narrow(self._workshop.policy, call, task.matters).roots)
         if task.held(call.arguments, sent=True) > sink:
             return Deny(
                 rule="restored-value-to-sink", hint=f"{call.tool} may not be given what stood behind a token"
@@ -154,7 +171,8 @@ class SealedTools(Sealed):
     ) -> ToolReply:
         trace, tool = self._workshop.trace, self._tools[call.tool]
         effect = self._workshop.policy.grants[call.tool].effect
-        granted, reached = narrow(self._workshop.policy, call), reach(self._workshop.policy, call)
+        granted = narrow(self._workshop.policy, call, context.matters)
+        reached = reach(self._workshop.policy, call, context.matters)
         started = records.ToolCall(
             call_id=decision.call_id,
             tool=decision.tool,
@@ -190,8 +208,9 @@ class SealedTools(Sealed):
         return ToolReply(status=status, block=block, excerpts=output.excerpts)
 
     def _decision(
-        self, call: ToolCall, verdict: ToolVerdict, context: _Seen, task: Task
+        self, call: ToolCall, verdict: ToolVerdict, context: _Seen, matters: int, task: Task
     ) -> records.PolicyDecision:
+        """Return the record of `verdict`; `matters` counts those the task has once the call has run."""
         trace = self._workshop.trace
         word: Literal["allow", "ask", "deny"]
         match verdict:
@@ -211,29 +230,30 @@ class SealedTools(Sealed):
             decision=word,
             rule=verdict.rule,
             args_commit=trace.commit(_arguments(call)),
+            replay={records.MATTERS: matters} if matters else {},
             data_class=context.mark.data_class,
             inputs=(call.origin.id,) if task.owns(call.origin) else (),
         )
 
-    async def _approved(self, call: ToolCall, decision: records.PolicyDecision, task: Task) -> bool:
-        """Ask the approver about exactly these arguments; put the answer on record.
+    async def _approved(
+        self,
+        call: ToolCall,
+        verdict: Ask,
+        decision: records.PolicyDecision,
+        matters: AbstractSet[str],
+        task: Task,
+    ) -> bool:
+        """Ask the approver about exactly these arguments, and these `matters`.
 
-        A yes counts until it expires, by the time of the record: what judges the record goes by that too.
+        Matters that the task was let in to meanwhile were not in the question: then a yes does not count.
         """
-        request = approval_request(call, task.mark.data_class)
-        approver = self._workshop.approver
-        granted = approver is not None and await approver.approve(request) is True
-        record = records.Approval(
-            call_id=decision.call_id,
-            by="none" if approver is None else "user",
-            args_commit=decision.args_commit,
-            rendering_digest=rendering_digest(request.rendering),
-            expires=self._workshop.trace.now_us() + APPROVAL_LASTS_US,
-            granted=granted,
-        )
-        self._workshop.trace.append(record, task=task.id)
-        await self._to_disk()
-        return granted and self._workshop.trace.now_us() < record.expires
+        meeting = matters if verdict.rule == MATTERS_MEET else NO_MATTER
+        request = approval_request(call, task.mark.data_class, meeting)
+        yes = await ask_person(self._workshop, decision, request, task=task.id, lasts_us=APPROVAL_LASTS_US)
+        if yes is None or not task.matters <= matters:
+            return False
+        task.admit(matters)
+        return True
 
     async def _to_disk(self) -> None:
         await anyio.to_thread.run_sync(self._workshop.trace.barrier)
@@ -241,6 +261,13 @@ class SealedTools(Sealed):
 
 def _say(task: Task, text: str, context: _Seen) -> Block:
     return task.mint(BlockKind.TOOL, text, context.mark, residue=context.residue)
+
+
+def _refusal(verdict: Ask) -> str:
+    """Return what the model is told when nobody said yes. It names no matter: their names are content."""
+    if verdict.rule == MATTERS_MEET:
+        return "denied: this would bring two matters together; open the task for one matter, or name a path"
+    return "denied: not approved"
 
 
 def _label_of(root: Root) -> Label:

@@ -14,7 +14,14 @@ from rich.console import Console
 from runner.adapters.cli.answer import print_record, print_result
 from runner.adapters.cli.profiles import DEFAULT, ProfileOption, SetOption
 from runner.adapters.cli.progress import progress_on
-from runner.adapters.cli.run import BackendOption, ClassOption, QuietOption, declared, opened
+from runner.adapters.cli.run import (
+    BackendOption,
+    ClassOption,
+    MatterOption,
+    QuietOption,
+    declared,
+    opened,
+)
 from runner.adapters.cli.screen import errors, output, print_line
 
 PROMPT: Final = "task> "
@@ -25,6 +32,7 @@ def chat(
     profile: ProfileOption = DEFAULT,
     backend: BackendOption = None,
     class_: ClassOption = None,
+    matter: MatterOption = None,
     settings: SetOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -36,11 +44,11 @@ def chat(
     """
     console = errors()
     progress = progress_on(console, quiet=quiet)
-    with opened(profile, backend, settings, progress) as runtime:
+    with opened(profile, backend, settings, progress, matter=matter) as runtime:
         loop = runtime.loop(on_event=progress.on_event)
         for task in _tasks(console):
             with progress:
-                result = loop.run(task, data_class=declared(class_))
+                result = loop.run(task, data_class=declared(class_), matter=matter)
             print_result(output(), result)
     if not quiet:
         print_record(output(), runtime.trace_path, profile)

@@ -48,6 +48,10 @@ ClassOption = Annotated[
     ClassName | None,
     typer.Option("--class", help="How sensitive the task's own words are. Without it C1, or what is found."),
 ]
+MatterOption = Annotated[
+    str | None,
+    typer.Option("--matter", help="The client matter, as a grant names it: the folders of others stay shut."),
+]
 BackendOption = Annotated[
     BackendName | None,
     typer.Option("--backend", help="Ask this backend of the profile instead of the preferred one."),
@@ -64,6 +68,7 @@ def run(
     as_json: JsonOption = False,
     backend: BackendOption = None,
     class_: ClassOption = None,
+    matter: MatterOption = None,
     settings: SetOption = None,
     quiet: QuietOption = False,
 ) -> None:
@@ -75,8 +80,9 @@ def run(
     if not task.strip():
         raise typer.BadParameter("the task is empty", param_hint="TASK")
     progress = progress_on(errors(), quiet=quiet)
-    with opened(profile, backend, settings, progress) as runtime, progress:
-        result = runtime.loop(on_event=progress.on_event).run(task, data_class=declared(class_))
+    with opened(profile, backend, settings, progress, matter=matter) as runtime, progress:
+        loop = runtime.loop(on_event=progress.on_event)
+        result = loop.run(task, data_class=declared(class_), matter=matter)
     trace = runtime.trace_path
     if as_json:
         print_json(result_data(result, trace))
@@ -94,16 +100,26 @@ def declared(name: ClassName | None) -> DataClass | None:
 
 @contextmanager
 def opened(
-    profile: str, backend: BackendName | None, settings: list[str] | None, progress: Progress
+    profile: str,
+    backend: BackendName | None,
+    settings: list[str] | None,
+    progress: Progress,
+    *,
+    matter: str | None,
 ) -> Iterator[Runtime]:
     """Open a profile with a person at the terminal as its approver, and load an embedded model.
 
-    Raises `ConfigError`, `ModelError`, `TraceError`.
+    Raises `ConfigError`, `ModelError`, `TraceError`, and `typer.BadParameter` for a `matter` that no grant
+    names.
     """
     preferred = [] if backend is None else [f"inference.prefer={backend.value}"]
     overrides = parse_settings([*(settings or ()), *preferred])
     approver = TerminalApprover(pause=progress.paused)
     with open_profile(profile, approver=approver, **overrides) as runtime:
+        known = runtime.perimeter.policy.matters
+        if matter is not None and matter not in known:
+            named = ", ".join(sorted(known)) or "none"
+            raise typer.BadParameter(f"the profile's grants name: {named}", param_hint="--matter")
         if runtime.config.inference.prefer == "local":
             with progress:
                 runtime.load(progress.loading)

@@ -37,6 +37,8 @@ OTHER: Final = "other"
 """Stands for a tool that the profile does not name; its commitment stands beside it."""
 RELEASE: Final = "release"
 """The reserved tool name of a decision about declassifying; never the tool of a call."""
+MATTERS: Final = "matters"
+"""The member of `replay` that counts the matters of a task once the call has run."""
 
 TaskUse: TypeAlias = Literal["must", "may", "no"]
 Status: TypeAlias = Literal["ok", "error", "timeout", "cancelled"]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking a person: one question about one decision, and the answer on record.
+
+Owns the order: ask, record, seal to disk. Leaves the words of a question to `question.py` and what a yes is
+for to whoever asked. Carries I4, I9, and I1: without an approver the answer is no.
+"""
+
+from typing import Protocol
+
+import anyio.to_thread
+
+from runner.kernel.ports import ApprovalRequest, Approver
+from runner.perimeter.trace import records
+from runner.perimeter.trace.commit import rendering_digest
+from runner.perimeter.trace.log import Trace
+
+
+class Desk(Protocol):
+    """The part of the perimeter that a question passes."""
+
+    @property
+    def trace(self) -> Trace:
+        """The record."""
+
+    @property
+    def approver(self) -> Approver | None:
+        """Who answers; None means nobody, and that is a no."""
+
+
+async def ask_person(
+    desk: Desk, decision: records.PolicyDecision, request: ApprovalRequest, *, task: str, lasts_us: int
+) -> records.Approval | None:
+    """Put `request`, which is about `decision`, to the approver; return the yes, or None for anything else.
+
+    The answer is on record and on disk when this returns. A yes counts for `lasts_us` microseconds, by the
+    time of the record: what judges the record goes by that too. Raises `TraceError`, and what the approver
+    raises.
+    """
+    approver = desk.approver
+    granted = approver is not None and await approver.approve(request) is True
+    record = records.Approval(
+        call_id=decision.call_id,
+        by="none" if approver is None else "user",
+        args_commit=decision.args_commit,
+        rendering_digest=rendering_digest(request.rendering),
+        expires=desk.trace.now_us() + lasts_us,
+        granted=granted,
+    )
+    desk.trace.append(record, task=task)
+    await anyio.to_thread.run_sync(desk.trace.barrier)
+    return record if granted and desk.trace.now_us() < record.expires else None
