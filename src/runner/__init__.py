@@ -12,7 +12,7 @@ from runner.agent.steps import Budget, Event, Evidence, RunResult, StopReason
 from runner.assembly import Runtime, open_profile
 from runner.capability.tools.host import HostTool
 from runner.kernel.decisions import Allow, Allowed, Ask, Denied, Deny, Redacted
-from runner.kernel.errors import ConfigError, EgressDenied, RunnerError, TraceError
+from runner.kernel.errors import ConfigError, EgressDenied, RunnerError, TraceError, TraceUnavailable
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.version import __version__
 from runner.perimeter.client import SealedClient
@@ -48,5 +48,6 @@ __all__ = [  # noqa: RUF022 - grouped by role, for a reader
     "ConfigError",
     "EgressDenied",
     "TraceError",
+    "TraceUnavailable",
     "__version__",
 ]

@@ -58,6 +58,7 @@ __all__ = [
     "MemoryLogStore",
     "MemorySaltStore",
     "MemorySigner",
+    "RawBytes",
     "Redirect",
     "Reply",
     "ScriptedApprover",
@@ -69,6 +70,7 @@ __all__ = [
     "ServerReply",
     "Stall",
     "Truncated",
+    "broken",
     "first_instance",
     "oblige",
 ]
@@ -267,7 +269,15 @@ class ServerError:
     message: str = "scripted"
 
 
-Fault: TypeAlias = Redirect | Stall | BreakOff | ServerError
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawBytes:
+    """Sends `data` as it is, head and all, and closes; `endless` sends it until the client goes away."""
+
+    data: bytes
+    endless: bool = False
+
+
+Fault: TypeAlias = Redirect | Stall | BreakOff | ServerError | RawBytes
 ServerReply: TypeAlias = str | JsonObject | Fault | Callable[[JsonObject], str]
 """One scripted answer: a text, an object sent as JSON, a fault, or a function of the request's JSON body."""
 
@@ -373,6 +383,8 @@ class _Handler(BaseHTTPRequestHandler):
                 if reply.after_head:
                     self._send(200, kind, b"", size=1)
                 self.server.script.wait_until_closing()
+            case RawBytes():
+                self._send_raw(reply)
             case BreakOff():
                 whole = _chat_body(reply.text, stream=stream)
                 self._send(200, kind, whole[: reply.after], size=len(whole))
@@ -384,6 +396,11 @@ class _Handler(BaseHTTPRequestHandler):
                 self._send(200, kind, _chat_body(reply(json.loads(body)), stream=stream))
             case _:
                 assert_never(reply)
+
+    def _send_raw(self, reply: RawBytes) -> None:
+        self.wfile.write(reply.data)
+        while reply.endless:
+            self.wfile.write(reply.data)
 
     def _send(self, status: int, kind: str, body: bytes, *more: tuple[str, str], size: int = -1) -> None:
         headers = [("Content-Type", kind), ("Content-Length", str(len(body) if size < 0 else size)), *more]
@@ -715,6 +732,40 @@ class MemorySigner:
         return self._key.sign(message)
 
 
+# --- faults --------------------------------------------------------------------------------------------
+
+
+def broken(port: object, *, after: int = 0, **faults: object) -> Any:  # noqa: ANN401 - stands in for any port
+    """Return `port` with some of its methods, or properties, going wrong after `after` calls that go right.
+
+    Each of `faults` is a member's name and what becomes of it: an exception is raised, a function is called
+    in its place, anything else is returned. `broken(store, create=OSError(28, "full"))` is a full disk.
+    """
+    return _Broken(port, after, faults)
+
+
+class _Broken:
+    def __init__(self, port: object, after: int, faults: Mapping[str, object]) -> None:
+        self._port, self._after, self._faults = port, after, faults
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any member of any port
+        member = getattr(self._port, name)
+        if name not in self._faults:
+            return member
+        if not callable(member):
+            return self._went_wrong(name, lambda: member)
+        return lambda *arguments, **named: self._went_wrong(name, lambda: member(*arguments, **named))
+
+    def _went_wrong(self, name: str, right: Callable[[], object]) -> object:
+        if self._after > 0:
+            self._after -= 1
+            return right()
+        fault = self._faults[name]
+        if isinstance(fault, BaseException):
+            raise fault
+        return fault() if callable(fault) else fault
+
+
 # --- time and chance -----------------------------------------------------------------------------------
 
 
@@ -746,11 +797,13 @@ class FixedEntropy:
     def __init__(self, seed: bytes = b"") -> None:
         self._seed = seed
         self._counter = 0
+        self._lock = threading.Lock()
 
     def token(self, size: int) -> bytes:
         """Return the next `size` bytes of the stream, from a fresh counter on."""
         blocks = b""
-        while len(blocks) < size:
-            blocks += hashlib.sha256(self._seed + self._counter.to_bytes(8, "big")).digest()
-            self._counter += 1
+        with self._lock:
+            while len(blocks) < size:
+                blocks += hashlib.sha256(self._seed + self._counter.to_bytes(8, "big")).digest()
+                self._counter += 1
         return blocks[:size]

@@ -7,7 +7,8 @@
     │   ├── SealError          a sealed object was made, copied or subclassed outside the perimeter
     │   ├── EgressDenied       release() answered Denied
     │   └── ClassifierFault    content could not be classified: the step fails (I7)
-    ├── TraceError             the record could not be written: the step fails (I9)
+    ├── TraceError             the record or what belongs to it is not what it should be: the step fails (I9)
+    │   └── TraceUnavailable   there is no record to write to, such as on a full disk: nothing goes on
     ├── BackendError           a runtime refused, broke off, or answered nonsense
     │   └── ReplyInvalid       a constrained reply did not validate
     ├── TransportError         bytes could not be sent or received
@@ -79,6 +80,14 @@ class ClassifierFault(PerimeterError):
 
 class TraceError(RunnerError):
     """The record could not be opened, written, sealed or synced."""
+
+
+class TraceUnavailable(TraceError):
+    """There is no record to write to: a disk, a lock, a key or the system's randomness failed.
+
+    Nothing further runs or leaves (I9). What was written before stays as it is, and the next run accounts for
+    it. The message names the failure and no path.
+    """
 
 
 class BackendError(RunnerError):

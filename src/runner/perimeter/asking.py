@@ -7,6 +7,7 @@ for to whoever asked. Carries I4, I9, and I1: without an approver the answer is 
 
 from typing import Protocol
 
+import anyio
 import anyio.to_thread
 
 from runner.kernel.ports import ApprovalRequest, Approver
@@ -33,11 +34,10 @@ async def ask_person(
     """Put `request`, which is about `decision`, to the approver; return the yes, or None for anything else.
 
     The answer is on record and on disk when this returns. A yes counts for `lasts_us` microseconds, by the
-    time of the record: what judges the record goes by that too. Raises `TraceError`, and what the approver
-    raises.
+    time of the record: what judges the record goes by that too. Raises `TraceError`.
     """
     approver = desk.approver
-    granted = approver is not None and await approver.approve(request) is True
+    granted = approver is not None and await _says_yes(approver, request, lasts_us / 1_000_000)
     record = records.Approval(
         call_id=decision.call_id,
         by="none" if approver is None else "user",
@@ -49,3 +49,12 @@ async def ask_person(
     desk.trace.append(record, task=task)
     await anyio.to_thread.run_sync(desk.trace.barrier)
     return record if granted and desk.trace.now_us() < record.expires else None
+
+
+async def _says_yes(approver: Approver, request: ApprovalRequest, seconds: float) -> bool:
+    """Return whether `approver` says True itself, within `seconds`: a fault, a wait, any other value is no."""
+    try:
+        with anyio.fail_after(seconds):
+            return await approver.approve(request) is True
+    except Exception:  # noqa: BLE001 - I7: only a yes is a yes
+        return False

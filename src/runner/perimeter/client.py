@@ -22,6 +22,7 @@ from runner.kernel.errors import (
     ReplyInvalid,
     RunnerError,
     SealError,
+    TraceUnavailable,
     TransportError,
 )
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest
@@ -121,10 +122,11 @@ class SealedClient(Sealed):
         """Ask the model, if the perimeter lets these bytes go.
 
         Raises `EgressDenied`; `BackendError`, `TransportError` or `ReplyInvalid` when the exchange
-        failed; `TraceError` when it could not be recorded, and then nothing was sent.
+        failed; `ClassifierFault` when the reply could not be classified; `TraceError` when it could not be
+        recorded, and then nothing was sent.
         """
         blocks = _blocks_of(request, task)
-        wire = self._backend.encode(request)
+        wire = self._encoded(request)
         checked = await self._boundary.check_locality(self._backend)
         outgoing = await self._judged(request, wire, blocks, checked, task)
         sent = record_send(
@@ -146,15 +148,28 @@ class SealedClient(Sealed):
                 with self._failures_on_record(sent, task):
                     raw, reply = await self._answered(request, outgoing, decision, task, on_text)
                     examined = await aside(partial(task.examine, reply.text), size=len(reply.text))
+                    # What the model said is computed from what it saw: that is the residue. What stood
+                    # behind the tokens stays in the label.
+                    residue = decision.label
+                    label = join_labels([task.mark, *(block.label for block in blocks), residue])
+                    block = task.mint(
+                        BlockKind.MODEL, reply.text, label, blocks, residue=residue, examined=examined
+                    )
+                    size = len(raw.text.encode("utf-8", "surrogatepass"))
             case _:
                 assert_never(outgoing.decision)
-        # What the model said is computed from what it saw: that is the residue. What stood behind the tokens
-        # stays in the label.
-        residue = decision.label
-        label = join_labels([task.mark, *(block.label for block in blocks), residue])
-        block = task.mint(BlockKind.MODEL, reply.text, label, blocks, residue=residue, examined=examined)
-        self._record_result(sent, task, "ok", len(raw.text.encode("utf-8", "surrogatepass")), block.id)
+        self._record_result(sent, task, "ok", size, block.id)
         return Reply(block=block, value=_validated(reply, request), usage=reply.usage)
+
+    def _encoded(self, request: InferenceRequest) -> WireRequest:
+        """Return the bytes of `request`; raise `BackendError` when the codec fails, however it does."""
+        try:
+            return self._backend.encode(request)
+        except RunnerError:
+            raise
+        except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
+            problem = f"backend {self._backend.name!r}: the request could not be encoded"
+            raise BackendError(f"{problem} ({type(error).__name__})") from None
 
     async def _judged(
         self,
@@ -181,9 +196,22 @@ class SealedClient(Sealed):
                 checked=checked,
                 task=task,
             )
-            outgoing = await aside(judge, size=len(wire.body))
+            outgoing = await self._in_time(judge, request, mark.data_class)
             if (task.mark, task.residue) == (mark, residue):
                 return outgoing
+
+    async def _in_time(
+        self, judge: Callable[[], Outgoing], request: InferenceRequest, found: DataClass
+    ) -> Outgoing:
+        """Return what `judge` decides, in a worker thread; a denial if it takes longer than an exchange.
+
+        A thread cannot be stopped: one that hangs is left behind, and what it says later is not heard (I7).
+        """
+        try:
+            with anyio.fail_after(self._boundary.registration(self._backend.name).timeout_s):
+                return await anyio.to_thread.run_sync(judge, abandon_on_cancel=True)
+        except TimeoutError:
+            return Outgoing(request=request, decision=Denied(reason="fault.release", data_class=found))
 
     async def _answered(
         self,
@@ -230,6 +258,8 @@ class SealedClient(Sealed):
         except TimeoutError:
             self._record_result(sent, task, "timeout", 0, None)
             raise TransportError(f"backend {self._backend.name!r} did not answer in time") from None
+        except TraceUnavailable:
+            raise  # there is no record to put it on
         except RunnerError:
             self._record_result(sent, task, "error", 0, None)
             raise
@@ -237,7 +267,7 @@ class SealedClient(Sealed):
             self._record_result(sent, task, "error", 0, None)
             problem = f"backend {self._backend.name!r}: its reply could not be read ({type(error).__name__})"
             raise BackendError(problem) from None
-        except anyio.get_cancelled_exc_class():
+        except BaseException:  # cancelled, interrupted, closed: a send has a result whatever ends it
             self._record_result(sent, task, "cancelled", 0, None)
             raise
 

@@ -17,7 +17,7 @@ from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Approver, Backend, Clock, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.policy import Policy
-from runner.perimeter.probe import ask_server
+from runner.perimeter.probe import grade_address, grade_server
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import Checked, Rules, judge
 from runner.perimeter.sealed import claim_witness
@@ -34,6 +34,8 @@ _UNPROBED: Final = caps_digest({"probed": False})
 
 LOCALITY_FRESH_S: Final = 5.0
 """How long a checked locality grade counts, in seconds: one connection's beginning, no more."""
+_NOWHERE: Final = float("nan")
+"""The time of a clock that failed: no other is near it."""
 
 
 @final
@@ -130,6 +132,19 @@ class Perimeter:
         without one, the last that was finished counts. Total: an unknown backend, a stale locality and any
         fault are `Denied`.
         """
+        try:
+            return self._released(wire, label, backend, removed, checked)
+        except Exception:  # noqa: BLE001 - I7: any fault at all closes, and what it was about counts as C3
+            return Denied(reason="fault.release", data_class=DataClass.C3)
+
+    def _released(
+        self,
+        wire: WireRequest,
+        label: Label,
+        backend: str,
+        removed: tuple[Span, ...] | None,
+        checked: Checked | None,
+    ) -> Release:
         registration = self._registrations.get(backend)
         if registration is None:
             return Denied(reason="backend-not-registered", data_class=max(label.data_class, DataClass.C2))
@@ -155,17 +170,18 @@ class Perimeter:
         """Return how local `backend` is, checked now (I10).
 
         First by its address. A server on this machine is then asked about itself, and what it says may raise
-        the grade or lower it; its questions go out under the grade of the address.
+        the grade or lower it; its questions go out under the grade of the address. A check that fails, takes
+        too long or answers no grade found nothing local. Raises `TraceError` when a question could not be
+        recorded.
         """
         registration = self.registration(backend.name)
         locality = Locality.REMOTE
         if registration.terms.local:
-            locality = await registration.locality.grade(registration.terms.address)
+            locality = await grade_address(registration.locality, registration.terms.address)
         checked = self._checked(backend, locality)
         if locality is Locality.L0 and registration.server is not None:
-            questions = registration.server.questions
-            answers = await ask_server(self, backend, registration.transport, questions, checked)
-            checked = self._checked(backend, registration.server.grade(answers))
+            answered = await grade_server(self, backend, registration.transport, registration.server, checked)
+            checked = self._checked(backend, answered)
         self._finished[backend.name] = checked
         return checked
 
@@ -191,10 +207,18 @@ class Perimeter:
             self.trace.append(sent, task=task)
 
     def _checked(self, backend: Backend, locality: Locality) -> Checked:
-        return Checked(backend=backend.name, locality=locality, at=self.clock.monotonic())
+        return Checked(backend=backend.name, locality=locality, at=self._monotonic())
 
     def _is_stale(self, checked: Checked) -> bool:
-        return self.clock.monotonic() - checked.at > LOCALITY_FRESH_S
+        """Say whether a check is too old; one from a clock that went back or stands nowhere is."""
+        return not 0 <= self.clock.monotonic() - checked.at <= LOCALITY_FRESH_S
+
+    def _monotonic(self) -> float:
+        """Return the clock, or nowhere when it fails: what was checked then is stale at once."""
+        try:
+            return self.clock.monotonic()
+        except Exception:  # noqa: BLE001 - as above
+            return _NOWHERE
 
     def _backend_record(self, backend: Backend, locality: Locality) -> records.Backend:
         return records.Backend(

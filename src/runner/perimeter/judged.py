@@ -13,6 +13,7 @@ from typing import Final
 
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Classifier
+from runner.perimeter.finding import ask_classifier
 
 CAPACITY: Final = 8192
 """Answers remembered, each some 200 bytes."""
@@ -45,7 +46,7 @@ class JudgedTexts:
         if known is not None:
             return known
         known = self._old.get(key)
-        found = classifier.classify(text, source=source).data_class if known is None else known
+        found = ask_classifier(classifier, text, source).data_class if known is None else known
         self._new[key] = found
         if len(self._new) >= self._room:
             self._old, self._new = self._new, {}

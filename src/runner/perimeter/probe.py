@@ -13,10 +13,10 @@ import anyio
 import anyio.to_thread
 
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release
-from runner.kernel.errors import Redirected, TransportError
-from runner.kernel.inference import Answer, WireRequest
+from runner.kernel.errors import Redirected, TraceError, TraceUnavailable
+from runner.kernel.inference import Address, Answer, WireRequest
 from runner.kernel.labels import Label
-from runner.kernel.ports import Backend, Locality, Transport
+from runner.kernel.ports import Backend, Locality, LocalityCheck, ServerCheck, Transport
 from runner.perimeter.release import Checked
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
@@ -24,6 +24,8 @@ from runner.perimeter.trace.log import Trace
 ANSWER_TIMEOUT_S: Final = 2.0
 """How long one question may take. Two of them stay within the freshness of a grade."""
 MAX_ANSWER_BYTES: Final = 4 << 20
+ADDRESS_TIMEOUT_S: Final = 5.0
+"""How long grading an address may take, name resolution included."""
 
 
 class Gate(Protocol):
@@ -42,6 +44,36 @@ class Gate(Protocol):
         """Put a send on record, after the grade it was judged with."""
 
 
+async def grade_address(check: LocalityCheck, address: Address) -> Locality:
+    """Return how local `check` finds `address`; `REMOTE` when it fails, hangs or answers no grade (I7)."""
+    try:
+        with anyio.fail_after(ADDRESS_TIMEOUT_S):
+            return _as_grade(await check.grade(address))
+    except Exception:  # noqa: BLE001 - in doubt nothing is local
+        return Locality.REMOTE
+
+
+async def grade_server(
+    gate: Gate, backend: Backend, transport: Transport, server: ServerCheck, checked: Checked
+) -> Locality:
+    """Return the grade that `server` reads in the answers of the server of `backend`; in doubt `REMOTE`.
+
+    Raises `TraceError` when a question could not be recorded, and then it was not sent.
+    """
+    try:
+        answers = await ask_server(gate, backend, transport, server.questions, checked)
+        return _as_grade(server.grade(answers))
+    except TraceError:
+        raise
+    except Exception:  # noqa: BLE001 - in doubt nothing is local
+        return Locality.REMOTE
+
+
+def _as_grade(answer: object) -> Locality:
+    """Return `answer` if it is a grade: a check is somebody's code, and may say anything."""
+    return answer if isinstance(answer, Locality) else Locality.REMOTE
+
+
 async def ask_server(
     gate: Gate, backend: Backend, transport: Transport, questions: Sequence[WireRequest], checked: Checked
 ) -> tuple[Answer | None, ...]:
@@ -58,12 +90,19 @@ async def ask_server(
     for sent in sends:
         gate.record_egress(sent, backend)
     await anyio.to_thread.run_sync(gate.trace.barrier)
-    return tuple(
-        [
-            await _answer(gate.trace, decision, sent, transport)
-            for decision, sent in zip(decisions, sends, strict=True)
-        ]
-    )
+    asked = [(each, sent) for each, sent in zip(decisions, sends, strict=True)]
+    answers: list[Answer | None] = []
+    try:
+        for decision, sent in asked:
+            answers.append(await _answer(gate.trace, decision, sent, transport))
+    except TraceUnavailable:
+        raise  # there is no record to put it on
+    except BaseException:  # cancelled: what was let go and got no result has this one
+        for decision, sent in asked[len(answers) :]:
+            if not isinstance(decision, Denied):
+                _record_result(gate.trace, sent, "cancelled", 0)
+        raise
+    return tuple(answers)
 
 
 async def _answer(
@@ -76,9 +115,12 @@ async def _answer(
             answer, status = await _exchange(decision.wire, transport)
         case _:
             assert_never(decision)
-    size = 0 if answer is None else len(answer.body)
-    trace.append(records.EgressResult(call_id=sent.call_id, send_id=sent.send_id, status=status, bytes=size))
+    _record_result(trace, sent, status, 0 if answer is None else len(answer.body))
     return answer
+
+
+def _record_result(trace: Trace, sent: records.Egress, status: records.Status, size: int) -> None:
+    trace.append(records.EgressResult(call_id=sent.call_id, send_id=sent.send_id, status=status, bytes=size))
 
 
 async def _exchange(wire: WireRequest, transport: Transport) -> tuple[Answer | None, records.Status]:
@@ -96,7 +138,7 @@ async def _exchange(wire: WireRequest, transport: Transport) -> tuple[Answer | N
         return None, "timeout"
     except Redirected as redirect:
         return Answer(status=redirect.status, body=b""), "error"
-    except TransportError:
+    except Exception:  # noqa: BLE001 - a `TransportError`, or whatever else a transport comes up with (I7)
         return None, "error"
 
 

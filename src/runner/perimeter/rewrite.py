@@ -14,6 +14,7 @@ from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Block, Json, JsonObject
 from runner.kernel.ports import Classifier
+from runner.perimeter.finding import ask_classifier
 from runner.perimeter.redact import Entry, Redactor
 
 
@@ -36,7 +37,7 @@ def redact_request(
     classifier raises.
     """
     texts = dict(_texts(request))
-    hits = {pointer: classifier.classify(text, source=name).spans for pointer, (name, text) in texts.items()}
+    hits = {pointer: ask_classifier(classifier, text, name).spans for pointer, (name, text) in texts.items()}
     for pointer, (_, text) in texts.items():  # all of it first: a value may be recognised in one place only
         redactor.learn(text, hits[pointer])
     redacted: dict[str, str] = {}

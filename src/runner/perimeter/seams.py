@@ -15,6 +15,7 @@ from typing import Final
 
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Classifier
+from runner.perimeter.finding import ask_classifier
 
 _APART: Final = "\n\nzzq zzq zzq\n\n"
 """Stands between two windows: more strange words in a row than a name may have in it."""
@@ -36,7 +37,7 @@ def across(texts: Sequence[str], fragments: Classifier) -> DataClass:
         size += len(drawn[-1]) + len(_APART)
     if not drawn:
         return DataClass.C0
-    spans = fragments.classify(_APART.join(drawn)).spans
+    spans = ask_classifier(fragments, _APART.join(drawn)).spans
     return max(
         (span.data_class for span in spans if _crosses(seams, span.start, span.end)), default=DataClass.C0
     )

@@ -21,6 +21,7 @@ from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_label
 from runner.kernel.messages import Block, BlockKind, JsonObject
 from runner.kernel.ports import Classifier, Hit
 from runner.perimeter.classify import EchoIndex
+from runner.perimeter.finding import ask_classifier
 from runner.perimeter.redact import Redactor
 from runner.perimeter.rewrite import RedactedRequest, redact_request
 from runner.perimeter.trace import records
@@ -208,12 +209,14 @@ class Task:
 
         Raises `ClassifierFault`, unless the profile counts a fault as C3.
         """
-        echoed = self._echo.class_of(text)
+        echoed = DataClass.C0
+        hits: tuple[Hit, ...] = ()
         try:
-            finding = self._classifier.classify(text)
+            echoed = self._echo.class_of(text)
+            finding = ask_classifier(self._classifier, text)
             detected, hits = finding.data_class, tuple(finding.spans)
         except Exception as fault:  # noqa: BLE001 - any fault of any classifier closes (I7)
-            detected, hits = self._of_fault(fault), ()
+            detected = self._of_fault(fault)
         return Examined(text=text, echoed=echoed, detected=detected, hits=hits)
 
     def redact(self, request: InferenceRequest, *, above: DataClass) -> RedactedRequest | None:
@@ -232,14 +235,22 @@ class Task:
 
     def end(self, outcome: Outcome) -> None:
         """Close the task on record, bring everything about it to disk, and drop its map."""
-        if self.redactor is not None:
-            self.redactor.forget()
-        self._trace.append(records.TaskEnd(outcome=outcome), task=self.id)
-        self._trace.barrier()
+        try:
+            self._trace.append(records.TaskEnd(outcome=outcome), task=self.id)
+            self._trace.barrier()
+        finally:
+            if self.redactor is not None:
+                self.redactor.forget()
 
     def remember(self, text: str, data_class: DataClass) -> None:
-        """Keep the fingerprints of `text`, read from a source of class `data_class`, for every later task."""
-        self._echo.remember(text, data_class)
+        """Keep the fingerprints of `text`, read from a source of class `data_class`, for every later task.
+
+        Raises `ClassifierFault` when that fails: without them a later task would take a copy for harmless.
+        """
+        try:
+            self._echo.remember(text, data_class)
+        except Exception as fault:  # noqa: BLE001 - as in `examine`
+            raise ClassifierFault(f"what was read could not be kept ({type(fault).__name__})") from None
 
     def _learned(self, examined: Examined) -> DataClass:
         """Return the class that was detected, once the task's map knows what was found and where."""

@@ -184,6 +184,7 @@ class SealedTools(Sealed):
         status: Literal["ok", "error"] = "ok"
         try:
             output = await anyio.to_thread.run_sync(tool.run, granted, abandon_on_cancel=True)
+            _check_output(output)
         except ToolError as error:
             status, output = "error", ToolOutput(text=f"error: {error}")
         except Exception as error:  # noqa: BLE001 - a tool's fault must not carry its payload further (I12)
@@ -257,6 +258,12 @@ class SealedTools(Sealed):
 
     async def _to_disk(self) -> None:
         await anyio.to_thread.run_sync(self._workshop.trace.barrier)
+
+
+def _check_output(output: object) -> None:
+    """Raise `TypeError` for what a tool returned that is no output: a tool is somebody's code."""
+    if not isinstance(output, ToolOutput) or not isinstance(output.text, str):
+        raise TypeError("a tool returns a ToolOutput")
 
 
 def _say(task: Task, text: str, context: _Seen) -> Block:

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from runner.kernel.errors import TraceError
+from runner.kernel.errors import TraceError, TraceUnavailable
 
 _SUFFIX: Final = ".jsonl"
 _NEW: Final = "new-log.tmp"
@@ -29,12 +29,14 @@ _WRITE: Final = os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
 
 @contextmanager
 def opening(what: str) -> Iterator[None]:
-    """Translate an `OSError` while `what` is opened or made into `TraceError`."""
+    """Translate an `OSError` while `what` is opened or made into `TraceUnavailable`."""
     try:
         yield
     except OSError as error:
         reason = errno.errorcode.get(error.errno or 0, "input/output error")
-        raise TraceError(f"the {what} cannot be opened: {reason}. Fix: check its path and mode") from None
+        raise TraceUnavailable(
+            f"the {what} cannot be opened: {reason}. Fix: check its path and mode"
+        ) from None
 
 
 def make_private_folder(folder: Path) -> None:
@@ -104,14 +106,23 @@ def replace_file(target: Path, temporary: Path, data: bytes) -> None:
 class FolderLog:
     """One open log file, for appending."""
 
-    __slots__ = ("_handle",)
+    __slots__ = ("_handle", "_size")
 
     def __init__(self, path: Path) -> None:
         self._handle = os.open(path, _WRITE | os.O_APPEND)
+        self._size = os.fstat(self._handle).st_size
 
     def append(self, data: bytes) -> None:
-        """Write `data` at the end; raise `OSError`."""
+        """Write `data` at the end; raise `OSError`.
+
+        Raises `TraceUnavailable` when somebody else cut, lengthened or removed the file: a record is not
+        written behind a gap, nor into a file that has no name any more.
+        """
+        state = os.fstat(self._handle)
+        if state.st_size != self._size or state.st_nlink == 0:
+            raise TraceUnavailable("somebody else changed or removed the log. Fix: verify the book")
         write_all(self._handle, data)
+        self._size += len(data)
 
     def sync(self) -> None:
         """Return when everything appended is on the disk; raise `OSError`."""
@@ -141,7 +152,7 @@ class FolderLogStore:
             make_private_folder(pin.parent)
 
     def acquire(self) -> None:
-        """Take the one-writer lock for life; raise `TraceError` when somebody has it, `OSError` otherwise.
+        """Take the one-writer lock for life; raise `TraceUnavailable` if it is taken, else `OSError`.
 
         Where a folder cannot be locked, as on some network file systems, no book is written (I7).
         """
@@ -152,7 +163,7 @@ class FolderLogStore:
         except BaseException as error:
             os.close(handle)
             if isinstance(error, BlockingIOError):
-                raise TraceError(
+                raise TraceUnavailable(
                     "another process writes this book. Fix: end it, or use a second book"
                 ) from None
             raise
@@ -196,21 +207,21 @@ class FolderLogStore:
     def write_pin(self, pin: bytes) -> None:
         """Replace the head pin, atomically and durably; raise `OSError`.
 
-        Raises `TraceError` when the book's folder was moved or replaced since it was locked: another process
-        may write the one that stands there now, and the pin is for that one.
+        Raises `TraceUnavailable` when the book's folder was moved or replaced since it was locked: another
+        process may write the one that stands there now, and the pin is for that one.
         """
         if self._lock >= 0:
             self._refuse_moved(self._lock)
         replace_file(self._pin, self._pin.with_name(self._pin.name + ".tmp"), pin)
 
     def _refuse_moved(self, handle: int) -> None:
-        """Raise `TraceError` unless the open folder `handle` is the one that the book's path names."""
+        """Raise `TraceUnavailable` unless the open folder `handle` is the one that the book's path names."""
         try:
             if os.path.samestat(os.fstat(handle), self._book.stat()):
                 return
         except FileNotFoundError:
             pass  # as below
-        raise TraceError("the trace folder was moved or replaced. Fix: put it back, then start again")
+        raise TraceUnavailable("the trace folder was moved or replaced. Fix: put it back, then start again")
 
 
 def read_boot_id() -> str | None:

@@ -19,7 +19,7 @@ from itertools import count
 from types import TracebackType
 from typing import Final, Literal, Self
 
-from runner.kernel.errors import TraceError
+from runner.kernel.errors import TraceError, TraceUnavailable
 from runner.kernel.ports import Clock, Entropy, LogFile, LogStore, SaltStore, Signer
 from runner.perimeter.trace.chain import Chain, Head
 from runner.perimeter.trace.commit import SALT_BYTES, commitment
@@ -110,6 +110,7 @@ class Trace:
         self._backends: dict[str, Backend] = {}  # the latest record of each
         self._block_numbers = count()
         self._log_no, self._log_id = 0, ""
+        self._drawn = b""  # the beginning of the last random bytes
         self._chain: Chain
         self._file: LogFile
 
@@ -127,10 +128,10 @@ class Trace:
         """Take the writer's lock, check the last log against the head pin, and start the next log.
 
         A log that was interrupted is left as it is and accounted for by a `recovery` record. Raises
-        `TraceError` when another process writes, the book does not agree with its pin, a fact is outside
-        the vocabulary, or the disk fails.
+        `TraceUnavailable` when another process writes or the disk fails, and `TraceError` when the book does
+        not agree with its pin or a fact is outside the vocabulary.
         """
-        with _disk_errors("the book cannot be opened"):
+        with _failures("the book cannot be opened"):
             store.acquire()
             try:
                 last = read_last(store, book=facts.book, device=signer.public_key)
@@ -157,16 +158,16 @@ class Trace:
     # --- what callers mint -----------------------------------------------------------------------
 
     def mint_id(self) -> str:
-        """Return a new id of 32 hex digits for a task, call or send."""
-        return self._entropy.token(_ID_BYTES).hex()
+        """Return a new id of 32 hex digits for a task, call or send; raise `TraceUnavailable`."""
+        return self._random(_ID_BYTES).hex()
 
     def now_us(self) -> int:
         """Return the time that a record written now would carry, in microseconds since 1970.
 
         What the record says about a later time, such as an expiry, is reckoned from here: the system's clock
-        may have been set back, and a log does not go back with it.
+        may have been set back, and a log does not go back with it. Raises `TraceUnavailable` without a clock.
         """
-        with self._lock:
+        with self._lock, _failures("the clock cannot be read"):
             return self._chain.time(self._clock.now_us())
 
     def mint_block(self) -> str:
@@ -176,10 +177,10 @@ class Trace:
     def commit(self, payload: bytes) -> str:
         """Return a commitment to `payload` under a new salt, which goes to the salt store.
 
-        Raises `TraceError` when the salt cannot be kept.
+        Raises `TraceUnavailable` when there is none or it cannot be kept.
         """
         self._refuse_fork()
-        salt = self._entropy.token(SALT_BYTES)
+        salt = self._random(SALT_BYTES)
         commit = commitment(salt, payload)
         with self._broken_by_any_error():
             self._salts.keep(commit, salt)
@@ -197,8 +198,9 @@ class Trace:
         """Put `record` on record and return its `seq`. It is durable only after `barrier`.
 
         A full batch, or one older than `seal_ms`, is sealed and synced here. Raises `TraceError` when the
-        record does not fit its task, the log is full, closed, broken or forked, or the disk fails. A full
-        log still takes the end of every open task, and then rotates.
+        record does not fit its task or the log is full, and `TraceUnavailable` when it is closed, broken or
+        forked, or the disk or the clock fails. A full log still takes the end of every open task, and then
+        rotates.
         """
         self._refuse_fork()
         if isinstance(record, Header | Recovery | Close):
@@ -220,8 +222,8 @@ class Trace:
     def barrier(self, seq: int | None = None) -> None:
         """Return when the record `seq`, or everything so far, is sealed and on the disk (I9).
 
-        One sync serves every caller that waits. Raises `TraceError` when that is not so and cannot be made
-        so; the log is broken for good then.
+        One sync serves every caller that waits. Raises `TraceUnavailable` when that is not so and cannot be
+        made so; the log is broken for good then.
         """
         self._refuse_fork()
         with self._lock:
@@ -241,7 +243,7 @@ class Trace:
 
         Open tasks end as `cancelled`, or `failed` when `reason` is `error`. A log that is broken, which was
         reported when it broke, is only let go: the next one accounts for it. Closing again does nothing.
-        Raises `TraceError` when the end cannot be written, or in a forked child.
+        Raises `TraceUnavailable` when the end cannot be written, or in a forked child.
         """
         self._refuse_fork()
         with self._committer:
@@ -279,7 +281,7 @@ class Trace:
     def _create(self, prev: PrevLog | None) -> None:
         """Create the log after `prev` with header and first seal, and pin it."""
         self._log_id = log_id = self.mint_id()
-        self._chain = Chain(origin=f"{self._facts.book}/{log_id}", secret=self._entropy.token(_KEY_BYTES))
+        self._chain = Chain(origin=f"{self._facts.book}/{log_id}", secret=self._random(_KEY_BYTES))
         head = self._chain.entry(self._header(log_id, prev), now_us=self._clock.now_us(), task=None)
         head += self._chain.seal(device=(device_key_name(self._facts.book), self._signer))
         self._salts.sync()
@@ -378,6 +380,10 @@ class Trace:
                 self._pending += self._chain.seal()
         except TraceError:
             raise  # the record was refused before anything changed
+        except Exception as error:  # noqa: BLE001 - clock or key: whatever it is, this log is over (I7)
+            self._state = "broken"
+            problem = f"the record cannot be written: {type(error).__name__}"
+            raise TraceUnavailable(problem) from None
         except BaseException:
             self._state = "broken"
             raise
@@ -420,7 +426,7 @@ class Trace:
     @contextmanager
     def _broken_by_any_error(self) -> Iterator[None]:
         try:
-            with _disk_errors("the record cannot be written"):
+            with _failures("the record cannot be written"):
                 yield
         except BaseException:
             self._state = "broken"
@@ -428,20 +434,38 @@ class Trace:
 
     def _refuse_unless_open(self) -> None:
         if self._state == "broken":
-            raise TraceError("the log broke off at an earlier error and takes no more records (I9)")
+            raise TraceUnavailable("the log broke off at an earlier error and takes no more records (I9)")
         if self._state == "closed":
-            raise TraceError("the log is closed")
+            raise TraceUnavailable("the log is closed")
 
     def _refuse_fork(self) -> None:
         if os.getpid() != self._pid:
-            raise TraceError("a forked process cannot write its parent's log. Fix: open a book of its own")
+            raise TraceUnavailable(
+                "a forked process cannot write its parent's log. Fix: open a book of its own"
+            )
+
+    def _random(self, size: int) -> bytes:
+        """Return `size` random bytes; raise `TraceUnavailable` for fewer, or for the same as the last time.
+
+        A source that is stuck would give two sends one id, and every commitment the same salt.
+        """
+        with _failures("the system gives no random bytes"):
+            drawn = self._entropy.token(size)
+        if len(drawn) != size or drawn[:_ID_BYTES] == self._drawn:
+            raise TraceUnavailable("the system's random bytes are too few, or repeat themselves")
+        self._drawn = drawn[:_ID_BYTES]
+        return drawn
 
 
 @contextmanager
-def _disk_errors(what: str) -> Iterator[None]:
-    """Translate `OSError` into `TraceError`, with the name of the error and no path."""
+def _failures(what: str) -> Iterator[None]:
+    """Translate what a port raises into `TraceUnavailable`: the name of the error, no path and no text."""
     try:
         yield
+    except TraceError:
+        raise
     except OSError as error:
         reason = errno.errorcode.get(error.errno or 0, "input/output error")
-        raise TraceError(f"{what}: {reason}") from None
+        raise TraceUnavailable(f"{what}: {reason}") from None
+    except Exception as error:  # noqa: BLE001 - ports may raise anything, and none of it is repeated (I12)
+        raise TraceUnavailable(f"{what}: {type(error).__name__}") from None
