@@ -52,7 +52,7 @@ async def ask_person(
 
 
 async def _says_yes(approver: Approver, request: ApprovalRequest, seconds: float) -> bool:
-    """Return whether `approver` says True itself, within `seconds`: a fault, a wait, any other value is no."""
+    """Return whether `approver` says True itself, within `seconds`: all else is no."""
     try:
         with anyio.fail_after(seconds):
             return await approver.approve(request) is True
