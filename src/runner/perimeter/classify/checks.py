@@ -12,16 +12,29 @@ from typing import Final
 
 import stdnum.iban
 import stdnum.luhn
+from stdnum.at import vnr
 from stdnum.be import nn
+from stdnum.bg import egn
+from stdnum.ch import ssn
+from stdnum.cz import rc
 from stdnum.de import idnr
+from stdnum.ee import ik
 from stdnum.es import dni, nie
+from stdnum.eu import vat
+from stdnum.fi import hetu
 from stdnum.fr import nir
+from stdnum.gb import nhs
+from stdnum.gr import amka
+from stdnum.hr import oib
+from stdnum.ie import pps
 from stdnum.iso7064 import mod_97_10
 from stdnum.it import codicefiscale, iva
 from stdnum.nl import bsn
 from stdnum.pl import pesel
 from stdnum.pt import nif
 from stdnum.ro import cnp
+from stdnum.se import personnummer
+from stdnum.si import emso
 
 from runner.perimeter.classify.model import Check
 
@@ -83,7 +96,11 @@ def iban(candidate: str) -> int:
     compact = compact[:length]
     if not length or len(compact) < length:
         return 0
-    if not mod_97_10.is_valid(compact[4:] + compact[:4]) or not stdnum.iban.is_valid(compact):
+    if not mod_97_10.is_valid(compact[4:] + compact[:4]):
+        return 0
+    if not stdnum.iban.is_valid(
+        compact, check_country=False
+    ):  # lists of a country's banks are never complete
         return 0
     return _prefix_with(candidate, length)
 
@@ -188,15 +205,39 @@ def stdnum_check(is_valid: Callable[[str], bool]) -> Check:
     return check
 
 
-EU_CHECKS: Final[dict[str, Check]] = {
+def written_check(is_valid: Callable[[str], bool]) -> Check:
+    """Return a check that accepts the whole candidate when `is_valid` of it, signs included, holds."""
+
+    def check(candidate: str) -> int:
+        return len(candidate) if is_valid(candidate.upper()) else 0
+
+    return check
+
+
+EUROPEAN_CHECKS: Final[dict[str, Check]] = {
+    "at": stdnum_check(vnr.is_valid),
     "be": stdnum_check(nn.is_valid),
+    "bg": stdnum_check(egn.is_valid),
+    "ch": stdnum_check(ssn.is_valid),
+    "cz": stdnum_check(rc.is_valid),
     "de": stdnum_check(idnr.is_valid),
+    "ee": stdnum_check(ik.is_valid),
     "es_dni": stdnum_check(dni.is_valid),
     "es_nie": stdnum_check(nie.is_valid),
+    "fi": written_check(hetu.is_valid),
     "fr": stdnum_check(nir.is_valid),
+    "gb": stdnum_check(nhs.is_valid),
+    "gr": stdnum_check(amka.is_valid),
+    "hr": stdnum_check(oib.is_valid),
+    "ie": stdnum_check(pps.is_valid),
     "nl": stdnum_check(bsn.is_valid),
     "pl": stdnum_check(pesel.is_valid),
     "pt": stdnum_check(nif.is_valid),
     "ro": stdnum_check(cnp.is_valid),
+    "se": written_check(personnummer.is_valid),
+    "si": stdnum_check(emso.is_valid),
 }
-"""Checks of personal numbers of other EU states, by country."""
+"""Checks of personal numbers of other European states, by country. Estonia and Lithuania share one."""
+
+vat_number: Final[Check] = stdnum_check(vat.is_valid)
+"""Accepts a VAT number of a member state of the EU, its country's letters included."""

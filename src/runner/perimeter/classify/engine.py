@@ -16,6 +16,7 @@ from typing import Final
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify.contacts import CLIENT, CONTACTS
 from runner.perimeter.classify.credentials import CREDENTIALS
+from runner.perimeter.classify.foreign import FOREIGN
 from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear, whole
 from runner.perimeter.classify.pattern import Pattern, Prefilter, compile_pattern
@@ -27,7 +28,8 @@ from runner.perimeter.classify.readings import (
     inner_readings,
 )
 from runner.perimeter.classify.registers import Clients, Mention, Registers
-from runner.perimeter.classify.rules import FOREIGN, IDENTIFIERS, OPAQUE
+from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE
+from runner.perimeter.classify.settle import overruled
 from runner.perimeter.classify.views import Reading, fold
 from runner.perimeter.classify.words import words_of
 
@@ -94,6 +96,8 @@ class Classifier:
         """
         name = fold(source or "").data
         hits = self._without_known(text, list(self._hits(first_readings(text), name, DEPTH)))
+        weaker = overruled([hit.span for hit in hits if hit.role is Role.FINDING])
+        hits = [hit for hit in hits if hit.span not in weaker]
         topics = [hit.span for hit in hits if hit.role is Role.TOPIC]
         persons = sorted(hit.span.start for hit in hits if points_at_person(hit.span, hit.role))
         found = [hit.span for hit in hits if hit.role is Role.FINDING]
@@ -201,14 +205,19 @@ def _mentioned(mention: Mention, reading: Reading) -> _Hit:
 
 
 def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Return the spans in order, none inside another of its kind; of two in one place the more literal."""
+    """Return the spans in order, none inside another of its kind; of two in one place the more literal.
+
+    A disguised one never hides one in the clear inside it: the place of the latter is exact.
+    """
     order = tuple(View)
     ordered = sorted(spans, key=lambda span: (span.start, -span.end, span.kind, order.index(span.view)))
-    reach: dict[str, int] = {}
+    reach: dict[tuple[str, bool], int] = {}
     kept: list[Span] = []
     for span in ordered:
-        if span.end > reach.get(span.kind, -1):
-            reach[span.kind] = span.end
+        clear = is_clear(span.view)
+        hidden_by = (True,) if clear else (True, False)
+        if all(span.end > reach.get((span.kind, each), -1) for each in hidden_by):
+            reach[span.kind, clear] = span.end
             kept.append(span)
     return tuple(kept)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The table of identifiers and contacts: one rule a line of thought, Italian first.
+"""The table of identifiers: one rule a line of thought, those of Italy.
 
 Owns what counts as a personal identifier and which words corroborate a number without check digit.
-Leaves check digits to `checks`, credentials to `credentials`, sensitive subjects to `lexicon`.
+Leaves check digits to `checks`, other states to `foreign`, how people are reached to `contacts`.
 Carries I6: an identifier typed or pasted by a person is found without anybody having labelled it.
 
 How to read a pattern: texts are folded to ASCII first; `_EDGE` and `_END` are "no letter or digit
@@ -21,6 +21,7 @@ _C2: Final = DataClass.C2
 _EDGE: Final = r"(?:^|[^0-9A-Za-z])"
 _END: Final = r"(?:$|[^0-9A-Za-z])"
 _SEP: Final = r"(?:[ .\-]|\r?\n[ \t]{0,4})?"
+_GAP: Final = r"[ .\-\r\n\t]*"
 _OMO: Final = r"[0-9LMNPQRSTUV]"
 """A digit of a codice fiscale, or the letter that replaces it (omocodia)."""
 
@@ -32,11 +33,13 @@ _PLATE: Final = r"[A-HJ-NPR-TV-Z]{2}"
 _CASE: Final = r"[0-9]{1,6} ?/ ?(?:19|20)?[0-9]{2}"
 _ROLL: Final = r"(?: ?(?:N\.? ?R|G\.? ?I\.? ?P|A\.? ?C|LAV|TRIB|DIB)\.?)?"
 _NUMBER: Final = r"\s{0,2}(?:n(?:umero|r|\.)?)?[.:o ]{0,3}\s{0,2}"
-_ELEVEN: Final = (
-    rf"(?i)(?:c\.? ?f\.?|cod(?:ice|\.) ?fisc(?:ale|\.)?)(?: provvisorio| e (?:partita iva|p\.? ?iva))?"
-    rf"[:\s]{{0,4}}{_NUMBER}([0-9]{{11}}){_END}"
+_ELEVEN: Final = rf"{_EDGE}([0-9]{{11}}){_END}"
+_FISCAL_NAME: Final = (
+    r"(?:(?:^|[^a-z])c\.? ?f\.?(?:[^a-z]|$)|cod(?:ice|\.)?[ _]?fisc|fiscal ?code|tax ?(?:code|id))"
 )
-"""A codice fiscale of eleven digits: an organisation's, or the provisional one of a person."""
+_ABOUT_A_PERSON: Final = (
+    r"(?:(?:^|[^a-z])nat[oa] |provvisori|resident[ei] |cittadin|sig(?:\.|ra|nor)|assistit|paz)"
+)
 
 IDENTIFIERS: Final = (
     Rule(
@@ -64,12 +67,25 @@ IDENTIFIERS: Final = (
         ),
     ),
     Rule(
+        name="codice-fiscale-grouped",
+        kind="codice_fiscale",
+        data_class=_C2,
+        pattern=(
+            rf"(?i){_EDGE}([A-Z]{{3}}{_SEP}[A-Z]{{3}}{_SEP}{_OMO}{{2}}{_SEP}[ABCDEHLMPRST]{_SEP}{_OMO}{{2}}{_SEP}"
+            rf"[A-Z]{_SEP}{_OMO}{{3}}{_SEP}[A-Z]){_END}"
+        ),
+        check=checks.codice_fiscale,
+        context=_FISCAL,
+        trigger=rf"(?i){_EDGE}[A-Z]{{3}}{_GAP}[A-Z]{{3}}{_GAP}{_OMO}{{2}}{_GAP}[ABCDEHLMPRST]{_GAP}{_OMO}{{2}}",
+    ),
+    Rule(
         name="codice-fiscale-11",
         kind="partita_iva",
         data_class=_C1,
         pattern=_ELEVEN,
         check=checks.partita_iva,
-        context=_FISCAL,
+        context=rf"(?i){_FISCAL_NAME}",
+        needs_context=True,
     ),
     Rule(
         name="codice-fiscale-11-of-a-person",
@@ -77,7 +93,9 @@ IDENTIFIERS: Final = (
         data_class=_C2,
         pattern=_ELEVEN,
         check=checks.partita_iva,
-        context=r"(?i)(?:^|[^a-z])nat[oa] |provvisori|resident[ei] |cittadin|sig(?:\.|ra|nor)|assistit|paz",
+        context=(
+            rf"(?i){_ABOUT_A_PERSON}[^0-9]{{0,60}}{_FISCAL_NAME}|{_FISCAL_NAME}[^0-9]{{0,16}}provvisori"
+        ),
         needs_context=True,
     ),
     Rule(
@@ -86,7 +104,7 @@ IDENTIFIERS: Final = (
         data_class=_C1,
         pattern=rf"{_EDGE}(?i:IT ?)?([0-9]{{11}}){_END}",
         check=checks.partita_iva,
-        context=r"(?i)p(?:art(?:ita|\.))?\.? ?i\.?v\.?a|vat|p\.i\.",
+        context=r"(?i)p(?:art(?:ita|\.)?)?\.?[ _]?i\.?v\.?a|vat|p\.i\.",
         needs_context=True,
     ),
     Rule(
@@ -229,41 +247,3 @@ OPAQUE: Final = (
     ),
 )
 """What is packed or encoded more often than is read, or written to deceive: it may not leave unread."""
-
-
-def _foreign(name: str, country: str, shape: str, context: str) -> Rule:
-    return Rule(
-        name=name,
-        kind="national_id",
-        data_class=_C2,
-        pattern=rf"(?i){_EDGE}({shape}){_END}",
-        check=checks.EU_CHECKS[country],
-        context=rf"(?i){context}",
-        needs_context=True,
-    )
-
-
-FOREIGN: Final = (
-    _foreign(
-        "be-national-number",
-        "be",
-        r"[0-9]{2}\.?[0-9]{2}\.?[0-9]{2}-?[0-9]{3}\.?[0-9]{2}",
-        "registre national|rijksregister|niss|insz",
-    ),
-    _foreign(
-        "de-tax-id", "de", r"[0-9]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{3}", "steuer|identifikationsnummer|idnr"
-    ),
-    _foreign("es-dni", "es_dni", r"[0-9]{8}-?[A-Z]", "dni|nif|documento nacional"),
-    _foreign("es-nie", "es_nie", r"[XYZ]-?[0-9]{7}-?[A-Z]", "nie|nif|extranjer"),
-    _foreign(
-        "fr-nir",
-        "fr",
-        r"[12] ?[0-9]{2} ?[0-9]{2} ?[0-9AB]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}",
-        "s.curit. sociale|nir|insee",
-    ),
-    _foreign("nl-bsn", "nl", r"[0-9]{9}", "bsn|burgerservicenummer|sofi"),
-    _foreign("pl-pesel", "pl", r"[0-9]{11}", "pesel"),
-    _foreign("pt-nif", "pt", r"[0-9]{9}", "nif|contribuinte"),
-    _foreign("ro-cnp", "ro", r"[0-9]{13}", "cnp|cod numeric personal"),
-)
-"""Personal numbers of other EU states: a check digit and a word of that state's language."""

@@ -4,7 +4,7 @@
 import pytest
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import RULES, Classifier, Rule, Span, classify_text
+from runner.perimeter.classify import RULES, Classifier, Rule, Span, View, classify_text
 from runner.perimeter.classify.engine import _without_doubles
 from runner.perimeter.classify.pattern import Prefilter
 
@@ -70,3 +70,18 @@ def test_a_span_inside_another_of_its_kind_is_dropped() -> None:
 
     spans = [span(4, 8, "phone"), span(0, 8, "phone"), span(4, 8, "email"), span(6, 9, "phone")]
     assert _without_doubles(spans) == (span(0, 8, "phone"), span(4, 8, "email"), span(6, 9, "phone"))
+
+
+def test_a_disguised_span_does_not_hide_the_exact_one_inside_it() -> None:
+    """A table's cell, `|label|CODE|`, is also read closed up: the place in the clear must stay."""
+    text = "|assistito|RSSMRA80A01F205X|-|"
+    exact = [span for span in classify_text(text).spans if span.view is View.TEXT]
+    assert [text[span.start : span.end] for span in exact] == ["RSSMRA80A01F205X"]
+
+
+def test_of_two_readings_of_one_place_the_better_stays() -> None:
+    provisional = classify_text("nato a Oran, C.F. provvisorio 12345670108").spans
+    assert [(span.kind, span.data_class) for span in provisional] == [("codice_fiscale", DataClass.C2)]
+    letterhead = classify_text("P.IVA 07643520567, tel. su richiesta").spans
+    assert [span.kind for span in letterhead] == ["partita_iva"]
+    assert [span.kind for span in classify_text("tel. 07643520567").spans] == ["phone"]

@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6: the identifier battery, a seeded sample of benchmarks/identifiers.py, which runs tens of thousands."""
+
+import runpy
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+BENCHMARKS: Final = Path(__file__).resolve().parents[4] / "benchmarks"
+RECALL: Final = 0.999
+PRECISION: Final = 0.98
+
+
+@pytest.fixture(scope="module")
+def battery() -> dict[str, Any]:
+    """The names of the benchmark; its neighbours are imported from beside it."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        return runpy.run_path(str(BENCHMARKS / "identifiers.py"))
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+
+
+@pytest.mark.parametrize("half", ["A", "B"])
+def test_identifiers_with_check_digits(battery: dict[str, Any], half: str) -> None:
+    cases = list(battery["Generator"](2026, half).cases(2000))
+    assert sum(not case.value for case in cases) == 1000
+    tallies = battery["measure"](iter(cases))
+    wrong = [text for tally in tallies.values() for text in tally.wrong]
+    assert tallies["all"].recall >= RECALL, wrong
+    assert tallies["all"].precision >= PRECISION, wrong
+    assert len(tallies) == len(battery["checkdigits"].MAKERS) + 1
+
+
+def test_the_makers_make_what_their_algorithm_accepts_and_no_two_alike(battery: dict[str, Any]) -> None:
+    """A generator of wrong numbers would prove nothing: known pairs hold it to the published algorithms."""
+    made = battery["checkdigits"]
+    assert made.fiscal_letter("RSSMRA80A01F205") == "X"
+    assert made.luhn("411111111111111") == "1"
+    assert made.luhn("0764352056") == "7"
+    dice = battery["random"].Random(5)
+    for make in made.MAKERS.values():
+        assert len({make(dice) for _ in range(20)}) > 15
+
+
+def test_the_generator_shares_no_code_with_the_detectors(battery: dict[str, Any]) -> None:
+    source = Path(battery["checkdigits"].__file__).read_text(encoding="utf-8")
+    assert "runner" not in source
+    assert "stdnum" not in source
