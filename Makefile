@@ -7,13 +7,14 @@ export PYTHON
 
 python := .venv/bin/python
 
-.PHONY: help setup models demo test check bench docs build clean
+.PHONY: help setup models demo test test-engine check bench docs build clean
 
 help:
 	@echo "make setup   prepare .venv/ from the pinned requirements"
 	@echo "make models  fetch the small model that the tests use (98 MB)"
 	@echo "make demo    run the demonstration"
 	@echo "make test    static checks and the whole test suite"
+	@echo "make test-engine  our grammars against llama.cpp's own engine (npm, 2 minutes)"
 	@echo "make check   static checks only"
 	@echo "make bench   measurements against peers"
 	@echo "make docs    check the documentation's links"
@@ -34,6 +35,10 @@ check: setup
 
 test: models check
 	@scripts/test
+
+test-engine: models
+	@scripts/engine
+	@$(python) benchmarks/engine.py
 
 bench: setup
 	@scripts/bench

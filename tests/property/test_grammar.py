@@ -6,7 +6,6 @@ the grammar judge any value as the validator does, members put in declared order
 """
 
 import json
-import random
 from typing import Any
 
 import jsonschema
@@ -21,18 +20,9 @@ from runner.capability.grammar import (
     literal,
     matches,
     parse_gbnf,
+    sample,
     shortest,
     validate_gbnf,
-)
-from runner.capability.grammar.automaton import Ranges
-from runner.capability.grammar.terms import (
-    Alternatives,
-    Literal,
-    Reference,
-    Repetition,
-    Series,
-    Term,
-    Terminal,
 )
 
 NAMES = st.sampled_from(["a", "b", "ab", "c"])
@@ -164,70 +154,3 @@ def test_a_literal_is_exactly_its_text(text: str, other: str) -> None:
 def test_canonical_text_is_json_of_the_same_value(value: Any) -> None:
     assert json.loads(canonical_text(value)) == value
     assert matches(compile_schema(True).gbnf or "", canonical_text(value))
-
-
-# --- texts of a grammar, at random --------------------------------------------------------------------------
-
-
-def sample(gbnf: str, seed: int, count: int) -> list[str]:
-    """Return some texts of a grammar; long ones are steered to an end by the shortest alternatives."""
-    source = random.Random(seed)  # noqa: S311 - not a secret
-    rules = parse_gbnf(gbnf).rules
-    depths = _depths(rules)
-    return [_text(rules, depths, source) for _ in range(count)]
-
-
-def _depth(term: Term, depths: dict[str, int]) -> int:
-    match term:
-        case Reference(name=name):
-            return depths[name] + 1
-        case Series(parts=parts):
-            return max((_depth(part, depths) for part in parts), default=0)
-        case Alternatives(parts=parts):
-            return min(_depth(part, depths) for part in parts)
-        case Repetition(part=part, lo=lo):
-            return _depth(part, depths) if lo else 0
-    return 0
-
-
-def _depths(rules: dict[str, Term]) -> dict[str, int]:
-    depths = dict.fromkeys(rules, 10**6)
-    while True:
-        after = {name: min(depths[name], _depth(term, depths)) for name, term in rules.items()}
-        if after == depths:
-            return depths
-        depths = after
-
-
-def _char(ranges: Ranges, source: random.Random) -> str:
-    low, high = source.choice(ranges)
-    if source.random() < 0.8:
-        high = min(high, max(low, 0x7E))
-    code = source.randint(low, high)
-    return chr(code) if not 0xD800 <= code <= 0xDFFF else chr(low)
-
-
-def _text(rules: dict[str, Term], depths: dict[str, int], source: random.Random) -> str:
-    out: list[str] = []
-    stack: list[Term] = [rules["root"]]
-    steps = 0
-    while stack:
-        steps += 1
-        tight = steps > 300
-        match stack.pop():
-            case Terminal(ranges=ranges):
-                out.append(_char(ranges, source))
-            case Literal(codes=codes):
-                out.extend(map(chr, codes))
-            case Reference(name=name):
-                stack.append(rules[name])
-            case Series(parts=parts):
-                stack.extend(reversed(parts))
-            case Alternatives(parts=parts):
-                stack.append(
-                    min(parts, key=lambda part: _depth(part, depths)) if tight else source.choice(parts)
-                )
-            case Repetition(part=part, lo=lo, hi=hi):
-                most = lo + source.choice([0, 0, 1, 2, 3])
-                stack.extend([part] * (lo if tight else most if hi is None else min(most, hi)))
-    return "".join(out)

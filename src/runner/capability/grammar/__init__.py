@@ -8,6 +8,7 @@ from .canonical import arrangements, canonical_text
 from .compile import CompiledSchema, compile_schema
 from .gbnf import Grammar, parse_gbnf, validate_gbnf
 from .match import MatchTooCostlyError, begins, matches, shortest
+from .sample import sample
 from .terminals import json_literal, literal
 from .terms import GrammarSyntaxError
 
@@ -24,6 +25,7 @@ __all__ = [
     "literal",
     "matches",
     "parse_gbnf",
+    "sample",
     "shortest",
     "validate_gbnf",
 ]
