@@ -38,12 +38,16 @@ _PRINTABLE: Final = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 
 
-def decodings(reading: Reading) -> Iterator[Reading]:
-    """Yield the decoded text of every encoded run of `reading`; each maps to its whole run."""
+def hexadecimal_runs(reading: Reading) -> Iterator[Reading]:
+    """Yield the decoded text of every hexadecimal run of `reading`; each maps to its whole run."""
     for match in _HEXADECIMAL.finditer(reading.data):
         start, end = match[0]
-        run = bytes(byte for byte in reading.data[start:end] if byte not in b" :")
+        run = reading.data[start:end].translate(None, b" :")
         yield from _as_text(reading, start, end, binascii.unhexlify(run))
+
+
+def base64_runs(reading: Reading) -> Iterator[Reading]:
+    """Yield the decoded text of every run of base64 in `reading`; each maps to its run, or to its line."""
     for match in _BASE64.finditer(reading.data):
         start, end = match[0]
         if _is_mixed(reading.data[start:end]):

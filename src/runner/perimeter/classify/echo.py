@@ -19,7 +19,7 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.classify.formulas import FORMULAS
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.registers import Registers
-from runner.perimeter.classify.views import fold
+from runner.perimeter.classify.views import Reading, fold
 from runner.perimeter.classify.words import words_of
 
 _SIZE: Final = 6
@@ -65,7 +65,7 @@ class EchoIndex:
         """Take the fingerprints of `text`, a source of class `data_class`; below C2 nothing is kept."""
         if data_class < DataClass.C2:
             return
-        for mark in set(self._marks(self._words(fold(text).data))) - self._common:
+        for mark in set(self._marks(self._words(fold(text)))) - self._common:
             known = max(self._new.get(mark, data_class), self._old.get(mark, data_class))
             self._new[mark] = max(known, data_class)
             if len(self._new) >= self._room:
@@ -78,21 +78,21 @@ class EchoIndex:
         """
         if not self._new and not self._old:
             return DataClass.C0
-        return max(self._echoed(self._words(reading.data)) for reading in every_reading(text))
+        return max(self._echoed(self._words(reading)) for reading in every_reading(text))
 
     def _echoed(self, words: Sequence[bytes]) -> DataClass:
         """Return the class that `words` repeat: every third fingerprint first, for eight words hold one."""
         new, old = self._new, self._old
-        if not any(mark in new or mark in old for mark in self._marks(words, step=_HITS)):
+        some = list(self._marks(words, step=_HITS))
+        if new.keys().isdisjoint(some) and old.keys().isdisjoint(some):
             return DataClass.C0
         marks = [mark for mark in set(self._marks(words)) if mark in new or mark in old]
         classes = sorted(max(new.get(mark, DataClass.C0), old.get(mark, DataClass.C0)) for mark in marks)
         return classes[-_HITS] if len(classes) >= _HITS else DataClass.C0
 
-    def _words(self, data: bytes) -> list[bytes]:
-        """Return the words of `data` without those that stand in an entry of the own and public registers."""
-        words = words_of(data)
-        return self._registers.known.without(data, words)
+    def _words(self, reading: Reading) -> list[bytes]:
+        """Return the words of `reading` without those of entries of the own and public registers."""
+        return self._registers.known.without(reading.data, reading.words)
 
     def _marks(self, words: Sequence[bytes], *, step: int = 1) -> Iterator[int]:
         """Return the fingerprints of `words`, or of every `step`-th place in them.

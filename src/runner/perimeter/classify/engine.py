@@ -9,9 +9,9 @@ call changes; total over `str`.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify.contacts import CLIENT, CONTACTS
@@ -20,18 +20,11 @@ from runner.perimeter.classify.foreign import FOREIGN
 from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear, whole
 from runner.perimeter.classify.pattern import Pattern, Prefilter, compile_pattern
-from runner.perimeter.classify.readings import (
-    DEPTH,
-    ENCODINGS,
-    beyond_reading,
-    first_readings,
-    inner_readings,
-)
+from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.registers import Clients, Mention, Registers
 from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE
 from runner.perimeter.classify.settle import overruled
 from runner.perimeter.classify.views import Reading, fold
-from runner.perimeter.classify.words import words_of
 
 RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, *OPAQUE, *LEXICON)
 """The shipped rules, in the order in which they are tried."""
@@ -53,8 +46,9 @@ class _Detector:
     context: Pattern | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Hit:
+class _Hit(NamedTuple):
+    """A span, and what the rule that found it means."""
+
     span: Span
     role: Role
 
@@ -66,7 +60,7 @@ class Classifier:
     Raises `ValueError` when a pattern is not RE2 syntax.
     """
 
-    __slots__ = ("_detectors", "_prefilter", "_registers", "_vocabulary", "version")
+    __slots__ = ("_detectors", "_prefilter", "_registers", "_topics", "_vocabulary", "version")
 
     def __init__(self, rules: Iterable[Rule] = RULES, registers: Registers | None = None) -> None:
         detectors = tuple(
@@ -79,12 +73,11 @@ class Classifier:
         )
         self._detectors = detectors
         self._registers = Registers() if registers is None else registers
-        triggers = [detector.rule.trigger or detector.rule.pattern for detector in detectors]
-        self._prefilter = Prefilter([*triggers, *ENCODINGS])
-        self._vocabulary = Prefilter(
-            [detector.rule.context if detector.rule.needs_context else _NEVER for detector in detectors]
-        )
-        self.version = _version([detector.rule for detector in detectors], self._registers)
+        rules = [detector.rule for detector in detectors]
+        self._topics = frozenset(index for index, rule in enumerate(rules) if rule.role is Role.TOPIC)
+        self._prefilter = Prefilter([rule.trigger or rule.pattern for rule in rules])
+        self._vocabulary = Prefilter([rule.context if rule.needs_context else _NEVER for rule in rules])
+        self.version = _version(rules, self._registers)
         """Names the release, the very rules and the registers: a key of every cache of classifications."""
 
     def classify(self, text: str, *, source: str | None = None) -> Classification:
@@ -95,11 +88,18 @@ class Classifier:
         length of `text`. Raises nothing for any `str`.
         """
         name = fold(source or "").data
-        hits = self._without_known(text, list(self._hits(first_readings(text), name, DEPTH)))
+        readings = [(reading, self._prefilter.hits(reading.data)) for reading in every_reading(text)]
+        hits = [hit for reading, seen in readings for hit in self._hits(reading, seen - self._topics, name)]
+        hits += [hit for reading, _ in readings for hit in _clients(self._registers.clients, reading)]
+        hits = self._without_known(text, readings[0][0], hits)
         weaker = overruled([hit.span for hit in hits if hit.role is Role.FINDING])
         hits = [hit for hit in hits if hit.span not in weaker]
-        topics = [hit.span for hit in hits if hit.role is Role.TOPIC]
         persons = sorted(hit.span.start for hit in hits if points_at_person(hit.span, hit.role))
+        topics = [
+            hit.span
+            for reading, seen in (readings if persons else ())
+            for hit in self._hits(reading, seen & self._topics, name)
+        ]
         found = [hit.span for hit in hits if hit.role is Role.FINDING]
         spans = _without_doubles([*found, *subjects_of_persons(topics, persons)])
         return Classification(
@@ -108,23 +108,17 @@ class Classifier:
             version=self.version,
         )
 
-    def _hits(self, readings: Iterable[Reading], source: bytes, depth: int) -> Iterator[_Hit]:
-        """Yield the hits in `readings` and in what is encoded inside them."""
-        for reading in readings:
-            seen = self._prefilter.hits(reading.data)
+    def _hits(self, reading: Reading, seen: Collection[int], source: bytes) -> Iterator[_Hit]:
+        """Yield the hits in `reading` of the detectors `seen`."""
+        words: Collection[int] = ()
+        if any(self._detectors[index].rule.needs_context for index in seen):
             words = self._vocabulary.hits(b"\n".join((reading.data, reading.around, source)))
-            for index in sorted(seen):
-                if index >= len(self._detectors):
-                    break
-                detector = self._detectors[index]
-                if index in words or not detector.rule.needs_context:
-                    yield from _search(detector, reading, source)
-            yield from _clients(self._registers.clients, reading)
-            encodings = {index - len(self._detectors) for index in seen}
-            inner = inner_readings if depth else beyond_reading
-            yield from self._hits(inner(reading, encodings), source, max(depth - 1, 0))
+        for index in sorted(seen):
+            detector = self._detectors[index]
+            if index in words or not detector.rule.needs_context:
+                yield from _search(detector, reading, source)
 
-    def _without_known(self, text: str, hits: list[_Hit]) -> list[_Hit]:
+    def _without_known(self, text: str, folded: Reading, hits: list[_Hit]) -> list[_Hit]:
         """Return `hits` without contacts that the registers call the practice's own or public.
 
         Only contacts and identifiers written in the clear: never a client, a credential or a subject.
@@ -133,8 +127,7 @@ class Classifier:
         known = self._registers.known
         if not exempt or not known:
             return hits
-        data = fold(text).data
-        ranges = known.ranges(data, words_of(data))
+        ranges = known.ranges(folded.data, folded.words)
         dropped = {
             id(hit)
             for hit in exempt
@@ -180,13 +173,13 @@ def _hit(rule: Rule, reading: Reading, start: int, end: int) -> _Hit:
     span = Span(
         start=first, end=last, kind=rule.kind, rule=rule.name, data_class=rule.data_class, view=reading.view
     )
-    return _Hit(span=span, role=rule.role)
+    return _Hit(span, rule.role)
 
 
 def _clients(clients: Clients, reading: Reading) -> Iterator[_Hit]:
     """Yield the clients named in one reading."""
     if clients:
-        for mention in clients.find(reading.data, words_of(reading.data)):
+        for mention in clients.find(reading.data, reading.words):
             if reading.counts(mention.start, mention.end):
                 yield _mentioned(mention, reading)
 
@@ -201,7 +194,7 @@ def _mentioned(mention: Mention, reading: Reading) -> _Hit:
         data_class=mention.data_class,
         view=reading.view,
     )
-    return _Hit(span=span, role=Role.FINDING)
+    return _Hit(span, Role.FINDING)
 
 
 def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from runner.kernel.registers import Listed
 from runner.perimeter.classify.views import fold
-from runner.perimeter.classify.words import places_of, words_of
+from runner.perimeter.classify.words import starts_of, words_of
 
 Words = tuple[bytes, ...]
 
@@ -44,9 +44,9 @@ class Known:
         """Return where entries of the register stand in `data`, a folded text, whose words are `words`."""
         if self._starts.keys().isdisjoint(words):
             return Ranges()
-        places = places_of(data, words)
+        starts = starts_of(data)
         found = [
-            (places[at][0], places[at + size - 1][1])
+            (starts[at], starts[at + size - 1] + len(words[at + size - 1]))
             for at, word in enumerate(words)
             if word in self._starts and (size := self._longest(words, at))
         ]
@@ -56,8 +56,12 @@ class Known:
         """Return `words`, the words of `data`, without those that stand in an entry."""
         if self._starts.keys().isdisjoint(words):
             return words
-        found, places = self.ranges(data, words), places_of(data, words)
-        return [word for word, place in zip(words, places, strict=True) if not found.cover(*place)]
+        found = self.ranges(data, words)
+        return [
+            word
+            for word, start in zip(words, starts_of(data), strict=True)
+            if not found.cover(start, start + len(word))
+        ]
 
     def _longest(self, words: Sequence[bytes], at: int) -> int:
         """Return how many words the longest entry that starts at word `at` has; 0 for none."""

@@ -39,8 +39,6 @@ class Pattern:
 
     def search(self, data: bytes, start: int = 0) -> list[Span] | None:
         """Return the leftmost match from `start` on: the range of each group, the whole first."""
-        if start > len(data):
-            return None
         spans: list[Span] = self._compiled.Match(self._anchor, data, start, len(data))
         return None if spans[0] == _NOWHERE else spans
 

@@ -9,9 +9,16 @@ constant.
 
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
+from functools import lru_cache
 from typing import Final
 
-from runner.perimeter.classify.decode import BASE64, HEXADECIMAL, UNPACKABLE, decodings
+from runner.perimeter.classify.decode import (
+    BASE64,
+    HEXADECIMAL,
+    UNPACKABLE,
+    base64_runs,
+    hexadecimal_runs,
+)
 from runner.perimeter.classify.disguise import disguised
 from runner.perimeter.classify.model import View
 from runner.perimeter.classify.pattern import Prefilter
@@ -21,12 +28,25 @@ from runner.perimeter.classify.views import ESCAPE, Piece, Reading, fold, join, 
 DEPTH: Final = 3
 """How many encodings inside each other are opened."""
 
-ENCODINGS: Final = (ESCAPE, BASE64, HEXADECIMAL, *SPACED)
-"""Patterns that say which inner readings there can be, in the order `inner_readings` takes them."""
+_ENCODED: Final = (ESCAPE, BASE64, HEXADECIMAL)
+_DISGUISES: Final = Prefilter([*_ENCODED, *SPACED])
+"""Says which inner readings there can be, in the order `inner_readings` takes them: first the encodings, then
+what is only written apart."""
 
-_ENCODED: Final = frozenset(range(3))
-"""Which of them are encodings; what is only written apart is not."""
-_PREFILTER: Final = Prefilter(ENCODINGS)
+
+@lru_cache(maxsize=1)
+def every_reading(text: str) -> tuple[Reading, ...]:
+    """Return every reading of `text`, the outer before the inner; the first is the text folded.
+
+    The last answer is kept: rules and echoes ask about the same text, one after the other.
+    """
+    level = list(first_readings(text))
+    found = [*level]
+    for _ in range(DEPTH):
+        level = [inner for each in level for inner in inner_readings(each, _DISGUISES.hits(each.data))]
+        found += level
+    found += [mark for each in level for mark in beyond_reading(each, _DISGUISES.hits(each.data))]
+    return tuple(found)
 
 
 def first_readings(text: str) -> Iterator[Reading]:
@@ -40,14 +60,16 @@ def first_readings(text: str) -> Iterator[Reading]:
 
 
 def inner_readings(reading: Reading, seen: AbstractSet[int]) -> Iterator[Reading]:
-    """Yield what is disguised inside `reading`; `seen` are the indices of `ENCODINGS` that may match."""
-    escapes, base64, hexadecimal = (index in seen for index in range(3))
+    """Yield what is disguised inside `reading`; `seen` are the indices in `_DISGUISES` that may match."""
+    escapes, base64, hexadecimal = (index in seen for index in range(len(_ENCODED)))
     if escapes:
         yield unescape(reading)
-    if base64 or hexadecimal:
-        yield from decodings(reading)
+    if hexadecimal:
+        yield from hexadecimal_runs(reading)
+    if base64:
+        yield from base64_runs(reading)
     for way in range(len(SPACED)):
-        if len(ENCODINGS) - len(SPACED) + way in seen:
+        if len(_ENCODED) + way in seen:
             yield from squeeze(reading, way)
 
 
@@ -56,16 +78,7 @@ def beyond_reading(reading: Reading, seen: AbstractSet[int]) -> Iterator[Reading
 
     Nothing innocent is written in four encodings inside each other, and what nobody reads may not leave.
     """
-    if next(inner_readings(reading, seen & _ENCODED), None) is not None:
+    encodings = seen & frozenset(range(len(_ENCODED)))
+    if next(inner_readings(reading, encodings), None) is not None:
         whole = Piece(at=0, start=0, end=len(reading.data), literal=False)
         yield Reading(view=View.DECODED, data=UNPACKABLE, pieces=(whole,), parent=reading)
-
-
-def every_reading(text: str) -> Iterator[Reading]:
-    """Yield every reading of `text`, the outer before the inner."""
-    level = list(first_readings(text))
-    for _ in range(DEPTH + 1):
-        yield from level
-        level = [
-            inner for reading in level for inner in inner_readings(reading, _PREFILTER.hits(reading.data))
-        ]

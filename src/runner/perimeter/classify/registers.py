@@ -20,7 +20,7 @@ from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
 from runner.perimeter.classify.known import Known
 from runner.perimeter.classify.views import fold
-from runner.perimeter.classify.words import places_of, words_of
+from runner.perimeter.classify.words import starts_of, words_of
 
 Words = tuple[bytes, ...]
 _Key = TypeVar("_Key", Words, bytes)
@@ -106,12 +106,12 @@ class Clients:
         """Yield the mentions in `data`, a folded text, whose words are `words`."""
         known = [at for at, word in enumerate(words) if word in self._vocabulary]
         found = [name for at in known for name in (*self._names_at(words, at), *self._initials_at(words, at))]
-        places = places_of(data, words) if found else []
+        starts = starts_of(data) if found else []
         for each in found:
-            if each.initial is not None and not _is_initial(data, *places[each.initial]):
+            if each.initial is not None and not _is_initial(data, starts[each.initial]):
                 continue
-            start, end = places[each.first][0], places[each.last][1]
-            yield Mention(start=start, end=end, rule=each.rule, data_class=each.data_class)
+            end = starts[each.last] + len(words[each.last])
+            yield Mention(start=starts[each.first], end=end, rule=each.rule, data_class=each.data_class)
 
     def _names_at(self, words: Sequence[bytes], at: int) -> Iterator[_Name]:
         """Yield the names of which word `at` is the first word that is known."""
@@ -158,9 +158,9 @@ class Clients:
                     yield _Name(first, last, "client-register-initial", data_class, beside)
 
 
-def _is_initial(data: bytes, start: int, end: int) -> bool:
+def _is_initial(data: bytes, start: int) -> bool:
     """Say whether the letter at `start` is a capital with a full stop behind it."""
-    return data[start:end].isupper() and data[end : end + 1] == b"."
+    return data[start : start + 1].isupper() and data[start + 1 : start + 2] == b"."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,12 +26,12 @@ that a run with one sign cannot swallow the beginning of a run with another."""
 _CHUNKS: Final = (
     r"([0-9A-Za-z]{2,24}(?:[.\-_*|~][0-9A-Za-z]{2,24})+|[A-Za-z]{2,24}-\r?\n[ \t]{0,8}[a-z]{2,24})"
 )
-SPACED: Final = (*_SINGLES, _CHUNKS)
-"""The ways of writing apart that are closed up."""
+_SHORTEST_CHUNKED: Final = 17
+"""Characters of the shortest thing that is looked for in chunks: a codice fiscale, and a sign in it."""
+SPACED: Final = (*_SINGLES, rf"[0-9A-Za-z.\-_*|~]{{{_SHORTEST_CHUNKED}}}|[A-Za-z]{{2}}-\r?\n")
+"""The ways of writing apart that are closed up: patterns that hold wherever there is such a run."""
 
-_PATTERNS: Final = tuple(map(patterns.compile_pattern, SPACED))
-_SHORTEST_CHUNKED: Final = 16
-"""Characters of the shortest thing that is looked for in chunks: a codice fiscale."""
+_PATTERNS: Final = tuple(map(patterns.compile_pattern, (*_SINGLES, _CHUNKS)))
 _MARGIN: Final = 120
 """Characters kept on either side of a run, for the words that corroborate it."""
 
@@ -59,7 +59,7 @@ def squeeze(reading: Reading, way: int) -> Iterator[Reading]:
 def _is_worth_it(run: bytes) -> bool:
     """Say whether chunks may be something: long, of letters and digits; or a word broken by a line end."""
     mixed = not run.isdigit() and any(byte in b"0123456789" for byte in run)
-    return b"\n" in run or (mixed and len(run) > _SHORTEST_CHUNKED)
+    return b"\n" in run or (mixed and len(run) >= _SHORTEST_CHUNKED)
 
 
 def _between(draft: Draft, position: int, start: int) -> None:

@@ -12,11 +12,12 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final
 
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.model import View
+from runner.perimeter.classify.words import words_of
 
 _BEFORE: Final = 80
 _AFTER: Final = 40
@@ -51,9 +52,9 @@ class Piece:
     literal: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Reading:
-    """One view: `data` has one ASCII byte per character of the view.
+    """One view: `data` has one ASCII byte per character of the view. No slots: `words` are kept once made.
 
     `pieces`, in order, say what each byte stands for in `parent`, the reading this one was made from
     (None: the text itself); without pieces byte i is code point i of the text. `around` holds, for a
@@ -67,6 +68,11 @@ class Reading:
     parent: "Reading | None" = None
     around: bytes = b""
     only_disguised: bool = False
+
+    @cached_property
+    def words(self) -> list[bytes]:
+        """The words of `data`: registers and echoes ask for the same."""
+        return words_of(self.data)
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
         """Return where bytes `start` to `end` (a range that is not empty) lie in the original text."""

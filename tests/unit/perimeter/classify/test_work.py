@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How much is done for a text, in counts and not in seconds: what cannot be found is not looked for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify import Classifier, EchoIndex, Rule
+from runner.perimeter.classify import pattern as patterns
+from runner.perimeter.classify.readings import every_reading
+from runner.perimeter.classify.views import fold
+from runner.perimeter.classify.words import starts_of, words_of
+
+SUBJECT = "Il diabete e la chemioterapia sono malattie, l'usura e' un reato."
+
+
+@pytest.fixture
+def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The size of what each search of a pattern had still to read."""
+    sizes: list[int] = []
+    search = patterns.Pattern.search
+
+    def counted(self: patterns.Pattern, data: bytes, start: int = 0) -> list[patterns.Span] | None:
+        sizes.append(len(data) - start)
+        return search(self, data, start)
+
+    monkeypatch.setattr(patterns.Pattern, "search", counted)
+    return sizes
+
+
+def test_a_subject_is_not_looked_for_without_a_person(searched: list[int]) -> None:
+    assert Classifier().classify(SUBJECT).data_class is DataClass.C0
+    assert searched == []
+    assert Classifier().classify(f"{SUBJECT} Cosi' il sig. Aldo Neri.").data_class is DataClass.C3
+    assert searched != []
+
+
+def test_the_readings_of_a_text_are_made_once_for_rules_and_echoes() -> None:
+    text = f"{SUBJECT} %41"
+    echo = EchoIndex(b"k" * 16)
+    echo.remember("una due tre quattro cinque sei sette otto nove", DataClass.C3)
+    every_reading.cache_clear()
+    Classifier().classify(text)
+    assert echo.class_of(text) is DataClass.C0
+    assert (every_reading.cache_info().misses, every_reading.cache_info().hits) == (1, 1)
+
+
+@given(st.text())
+def test_every_word_begins_where_it_is_said_to(text: str) -> None:
+    data = fold(text).data
+    words = words_of(data)
+    starts = starts_of(data)
+    assert [data[at : at + len(word)].lower() for at, word in zip(starts, words, strict=True)] == words
+
+
+def test_the_words_of_a_context_are_looked_for_only_where_a_rule_asks() -> None:
+    class Seen:
+        asked = 0
+
+        def Match(self, data: bytes) -> list[int]:  # noqa: N802 - the name in google-re2
+            assert data
+            self.asked += 1
+            return []
+
+    rule = Rule(
+        name="n", kind="n", data_class=DataClass.C2, pattern="[0-9]+", context="no", needs_context=True
+    )
+    classifier, seen = Classifier([rule]), Seen()
+    classifier._vocabulary._set = seen
+    classifier.classify("no word of it")
+    assert seen.asked == 0
+    assert classifier.classify("no 1").data_class is DataClass.C2
+    assert seen.asked == 1
