@@ -14,6 +14,8 @@ from runner.capability.tools.host import HostTool
 from runner.kernel.decisions import Allow, Allowed, Ask, Denied, Deny, Redacted
 from runner.kernel.errors import ConfigError, EgressDenied, RunnerError, TraceError, TraceUnavailable
 from runner.kernel.labels import DataClass, Label
+from runner.kernel.opinions import Opinion
+from runner.kernel.ports import SecondOpinion
 from runner.kernel.version import __version__
 from runner.perimeter.client import SealedClient
 from runner.perimeter.gate import Perimeter
@@ -36,6 +38,8 @@ __all__ = [  # noqa: RUF022 - grouped by role, for a reader
     "SealedTools",
     "DataClass",
     "Label",
+    "SecondOpinion",
+    "Opinion",
     # decisions, consumed by match
     "Allowed",
     "Redacted",

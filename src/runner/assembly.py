@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 from typing import Any, Final, Self, assert_never
 from urllib.parse import urlsplit
 
@@ -51,6 +51,7 @@ from runner.kernel.ports import (
     Effect,
     Locality,
     SaltStore,
+    SecondOpinion,
     ServerCheck,
     Tool,
 )
@@ -60,17 +61,22 @@ from runner.perimeter.classify import FRAGMENTS, Classifier, EchoIndex, Register
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.gate import Perimeter
 from runner.perimeter.grants import Blame, compile_policy, pin_policy, policy_document
+from runner.perimeter.opinions import Adviser, Opinions, PluggedIn
 from runner.perimeter.policy import Policy
 from runner.perimeter.release import BackendTerms, Rules
+from runner.perimeter.second_model import LocalModel
 from runner.perimeter.toolbox import SealedTools
 from runner.perimeter.trace.commit import config_digest, policy_digest
 from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.note import device_key_name, vkey
+from runner.perimeter.trace.records import RULES_ONLY
 from runner.perimeter.trace.records import HostTool as HostToolRecord
 
 LOCAL: Final = "local"
 REMOTE: Final = "remote"
 """The names of the two backends a profile configures, as in the trace."""
+OPINION: Final = "opinion"
+"""The name of the model that is asked for a second opinion, and for nothing else."""
 _ENDPOINT: Final = re.compile(r"[A-Za-z]+://[^\x00-\x20\x7f/?#@\\]+(/|/v1/?)?")
 _HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f]*:[0-9a-f:.]+")
 
@@ -91,6 +97,7 @@ def open_profile(
     tools: Sequence[Tool] = (),
     approver: Approver | None = None,
     codecs: Sequence[Backend] = (),
+    second_opinions: Sequence[SecondOpinion] = (),
     **overrides: Any,  # noqa: ANN401 - sections of a profile, judged by parse_config
 ) -> "Runtime":
     """Return the runtime of a profile, judged but not yet started: use it as a context manager.
@@ -98,13 +105,16 @@ def open_profile(
     Arguments: `named` is a shipped profile ("detached", "attached", "appliance") or a path to a YAML
     file; `tools` are host tools the profile may grant; `approver` answers calls whose grant says
     `approval: ask`; `codecs` stand in for the runner's own, each for the backend it is named after, with the
-    address and model the profile gives it; `overrides` replace sections of the profile, such as
+    address and model the profile gives it; `second_opinions` are asked, after the rules, about what would
+    leave for a remote backend, and only raise; `overrides` replace sections of the profile, such as
     `policy={...}`.
     Raises `ConfigError` with every mistake, and `ModelError` when the model's weights are missing.
     """
     source = read_profile(named, overrides)
     config = parse_config(source.data, file=source.file, locate=source.line)
-    return Runtime(config, source, tools=tools, approver=approver, codecs=codecs)
+    return Runtime(
+        config, source, tools=tools, approver=approver, codecs=codecs, second_opinions=second_opinions
+    )
 
 
 class Runtime:
@@ -118,6 +128,7 @@ class Runtime:
         tools: Sequence[Tool],
         approver: Approver | None,
         codecs: Sequence[Backend],
+        second_opinions: Sequence[SecondOpinion] = (),
     ) -> None:
         self.config = config
         self._source = source
@@ -128,8 +139,10 @@ class Runtime:
         self._policy = self._compile_policy()
         self._rules = _rules(config, source, own_texts(tool.spec for tool in self._tools.values()))
         self._resources = ExitStack()
-        self._engine = _engine(config.inference.local, source)
+        self._engines = engines_of(config, source)
         self._backends = _replaced(backends_of(config, source), codecs, _blame(source))
+        self._adviser = _opinion_backend(config, _blame(source))
+        self._opinions = _opinions(self._adviser, second_opinions, _blame(source))
         remote = config.inference.remote
         self._credential = None if remote is None else _credential(remote, source)
         self._opened: Perimeter | None = None
@@ -189,8 +202,8 @@ class Runtime:
 
     def load(self, progress: Callable[[str], None] | None = None) -> None:
         """Read an embedded model's weights now instead of at the first question. Blocks for seconds."""
-        if self._engine is not None:
-            self._engine.load(progress)
+        for engine in dict.fromkeys(self._engines.values()):
+            engine.load(progress)
 
     def __enter__(self) -> Self:
         """Open the record and wire the perimeter.
@@ -200,8 +213,8 @@ class Runtime:
         self._policy = self._pinned_policy()
         make_home()
         with ExitStack() as opening:
-            if self._engine is not None:
-                opening.callback(self._engine.close)
+            for engine in self._engines.values():
+                opening.callback(engine.close)
             salts = FileSaltStore(self._places.salts, book=self._places.trace)
             opening.callback(salts.close)
             trace = opening.enter_context(self._open_trace(salts))
@@ -211,9 +224,10 @@ class Runtime:
                 trace=trace,
                 clock=SystemClock(),
                 registrations=registrations_of(
-                    self.config, self._backends, engine=self._engine, credential=self._credential
+                    self.config, self._all_backends(), engines=self._engines, credential=self._credential
                 ),
                 approver=self._approver,
+                opinions=self._opinions,
             )
             self._resources = opening.pop_all()
         return self
@@ -226,6 +240,10 @@ class Runtime:
         self._resources.__exit__(kind, error, where)
 
     # --- wiring ----------------------------------------------------------------------------------
+
+    def _all_backends(self) -> dict[str, Backend]:
+        """Return the backends a client may be sealed for, and the one that is asked for a second opinion."""
+        return self._backends if self._adviser is None else {**self._backends, OPINION: self._adviser}
 
     def _compile_policy(self) -> Policy:
         home = akaion_home()
@@ -278,9 +296,10 @@ class Runtime:
             profile=self.config.profile,
             policy_digest=policy_digest(policy_document(self._policy)),
             config_digest=config_digest(self.config.model_dump(mode="json")),
-            backends=tuple(self._backends),
+            backends=tuple(self._all_backends()),
             host_tools=host_tools,
             max_egress_class=self.config.perimeter.max_egress_class,
+            classifier=RULES_ONLY if self._opinions is None else self._opinions.name,
             enforcement=self.config.perimeter.enforcement,
             sandbox="none",
             unverifiable_because=("host-tool-untrusted",) if untrusted else (),
@@ -293,25 +312,26 @@ def registrations_of(
     config: Config,
     backends: Mapping[str, Backend],
     *,
-    engine: EngineTransport | None = None,
+    engines: Mapping[str, EngineTransport] = MappingProxyType({}),
     credential: Credential | None = None,
 ) -> dict[str, Registration]:
     """Return each of `backends` with the terms that `config` sets for its name, and its only way out.
 
-    `engine` is the embedded one, `credential` what the remote one is given. Raises `LoopError` for a backend
-    in this process without an engine.
+    `engines` are the embedded ones by the name of their backend, `credential` is what the remote one gets.
+    Raises `LoopError` for a backend in this process without an engine.
     """
     timeout = float(config.inference.timeout_s)
     remote, ceiling = config.inference.remote, config.perimeter.ceiling
     registrations = {}
     for name, backend in backends.items():
-        transport = engine if backend.address.scheme == "inproc" else HttpTransport(timeout)
+        transport = engines.get(name) if backend.address.scheme == "inproc" else HttpTransport(timeout)
         if transport is None:
             raise LoopError("the embedded engine was not made")
         own = remote.max_class if name == REMOTE and remote is not None else None
+        model = config.opinion if name == OPINION else config.inference.local
         terms = BackendTerms(
             name=name,
-            local=name == LOCAL,
+            local=name != REMOTE,
             address=backend.address,
             ceiling=ceiling if own is None or ceiling is None else min(ceiling, DataClass.parse(own)),
         )
@@ -319,7 +339,7 @@ def registrations_of(
             terms=terms,
             transport=transport,
             locality=LoopbackCheck(),
-            server=_server_check(config.inference.local, backend.address) if name == LOCAL else None,
+            server=None if name == REMOTE else _server_check(model, backend.address),
             credential=credential if name == REMOTE else None,
             timeout_s=timeout,
         )
@@ -425,6 +445,18 @@ def _register_paths(config: Config, source: ProfileSource) -> dict[str, Path]:
     return {name: source.resolve(path, (*where, name)) for name, path in paths.items() if path is not None}
 
 
+def engines_of(config: Config, source: ProfileSource) -> dict[str, EngineTransport]:
+    """Return the embedded engines by the name of their backend, not yet loaded: one where two share a model.
+
+    Raises `ModelError` when weights are missing.
+    """
+    local, opinion = config.inference.local, config.opinion
+    engine = _engine(local, source)
+    second = engine if opinion is local else _engine(opinion, source)
+    named = {LOCAL: engine, OPINION: second if opinion is not None else None}
+    return {name: each for name, each in named.items() if each is not None}
+
+
 def _engine(local: LocalInference | None, source: ProfileSource) -> EngineTransport | None:
     """Return the embedded engine, not yet loaded; raise `ModelError` when its weights are missing."""
     if local is None or local.runtime != "embedded":
@@ -444,7 +476,7 @@ def backends_of(config: Config, source: ProfileSource) -> dict[str, Backend]:
     found: dict[str, Backend] = {}
     local, remote, blame = config.inference.local, config.inference.remote, _blame(source)
     if local is not None:
-        found[LOCAL] = _local_backend(local, blame)
+        found[LOCAL] = _local_backend(LOCAL, local, blame)
     if remote is not None:
         address = _address(remote.endpoint, ("inference", "remote", "endpoint"), blame)
         match remote.backend:
@@ -481,14 +513,33 @@ def _replaced(configured: dict[str, Backend], codecs: Sequence[Backend], blame: 
     return configured | {codec.name: codec for codec in codecs}
 
 
-def _local_backend(local: LocalInference, blame: Blame) -> Backend:
+def _opinion_backend(config: Config, blame: Blame) -> Backend | None:
+    """Return the codec of the model that is asked for a second opinion, always the runner's own."""
+    return None if config.opinion is None else _local_backend(OPINION, config.opinion, blame)
+
+
+def _opinions(model: Backend | None, others: Sequence[SecondOpinion], blame: Blame) -> Opinions | None:
+    """Return who is asked beside the rules; raise `ConfigError` for one that is none, or cannot be named."""
+    advisers: list[Adviser] = [] if model is None else [LocalModel(model)]
+    try:
+        advisers += [PluggedIn(other) for other in others]
+        return Opinions(advisers) if advisers else None
+    except AttributeError:
+        problem, fix = "what was passed is no second opinion", "give it a name, a version and opinion(text)"
+        raise ConfigError([blame(("perimeter", "classifier"), problem, fix)]) from None
+    except ValueError as problem:
+        fix = "give each second opinion that you pass another name"
+        raise ConfigError([blame(("perimeter", "classifier"), str(problem), fix)]) from None
+
+
+def _local_backend(name: str, local: LocalInference, blame: Blame) -> Backend:
     model, context = local.model, local.context
     if local.endpoint is None:
-        return EmbeddedBackend(name=LOCAL, model=model, context=context)
+        return EmbeddedBackend(name=name, model=model, context=context)
     address = _address(local.endpoint, ("inference", "local", "endpoint"), blame)
     if local.runtime == "ollama":
-        return OllamaBackend(name=LOCAL, model=model, address=address, context=context)
-    return LlamaCppBackend(name=LOCAL, model=model, address=address, context=context)
+        return OllamaBackend(name=name, model=model, address=address, context=context)
+    return LlamaCppBackend(name=name, model=model, address=address, context=context)
 
 
 def _server_check(local: LocalInference | None, address: Address) -> ServerCheck | None:

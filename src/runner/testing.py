@@ -33,6 +33,7 @@ from runner.kernel.inference import (
 )
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Json, JsonObject, ToolSpec
+from runner.kernel.opinions import Opinion
 from runner.kernel.ports import (
     ApprovalRequest,
     Credential,
@@ -48,6 +49,7 @@ __all__ = [
     "FakeClassifier",
     "FakeFinding",
     "FakeHit",
+    "FakeOpinion",
     "FakeServerCheck",
     "FakeTool",
     "Fault",
@@ -538,6 +540,43 @@ class FakeClassifier:
         return FakeFinding(
             data_class=max((span.data_class for span in spans), default=DataClass.C0), spans=spans
         )
+
+
+class FakeOpinion:
+    """Knows the substrings of `words` and nothing else, or raises `fault`. Implements `SecondOpinion`.
+
+    With `hangs` it answers only once `let_go()` was called. `seen` holds every text it was shown.
+    """
+
+    def __init__(
+        self,
+        words: Mapping[str, Opinion] | None = None,
+        *,
+        name: str = "fake",
+        version: str = "fake/1",
+        fault: Exception | None = None,
+        hangs: bool = False,
+    ) -> None:
+        self.name = name
+        self.version = version
+        self._words = dict(words or {})
+        self._fault = fault
+        self._free = threading.Event()
+        if not hangs:
+            self._free.set()
+        self.seen: list[str] = []
+
+    def opinion(self, text: str) -> Opinion:
+        """Return the word for the first substring that `text` holds, `Opinion.NONE` without any."""
+        self.seen.append(text)
+        self._free.wait()
+        if self._fault is not None:
+            raise self._fault
+        return next((word for part, word in self._words.items() if part in text), Opinion.NONE)
+
+    def let_go(self) -> None:
+        """Let everyone who waits for an answer have it."""
+        self._free.set()
 
 
 class ScriptedApprover:

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 import pytest
 
 from runner.kernel.labels import DataClass
-from runner.kernel.ports import Approver, Classifier, Locality, Root, ServerCheck, Tool
+from runner.kernel.ports import Approver, Classifier, Locality, Root, ServerCheck, Tool, Transport
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.gate import Perimeter
+from runner.perimeter.opinions import Opinions
 from runner.perimeter.policy import Policy, ToolGrant
 from runner.perimeter.release import BackendTerms, Rules
 from runner.perimeter.trace.log import HeaderFacts, Trace
@@ -37,6 +38,7 @@ class World:
     backend: ScriptedBackend
     store: MemoryLogStore
     clock: FrozenClock
+    adviser: ScriptedBackend | None = None
 
     def records(self, kind: str | None = None) -> list[dict[str, object]]:
         """Return the bodies of the durable records, of one kind or all, each with its kind and seq."""
@@ -87,6 +89,10 @@ def make_world() -> Callable[..., World]:
         redaction: bool = False,
         grants: Mapping[str, ToolGrant] | None = None,
         approver: Approver | None = None,
+        opinions: Opinions | None = None,
+        adviser: ScriptedBackend | None = None,
+        adviser_locality: Locality = Locality.L2,
+        adviser_transport: Transport | None = None,
     ) -> World:
         backend = ScriptedBackend(replies=replies)  # type: ignore[arg-type]  # any scripted reply
         store, clock = MemoryLogStore(), FrozenClock()
@@ -97,8 +103,9 @@ def make_world() -> Callable[..., World]:
             profile="attached",
             policy_digest="0" * 64,
             config_digest="0" * 64,
-            backends=("scripted",),
+            backends=("scripted",) if adviser is None else ("scripted", adviser.name),
             max_egress_class="none" if ceiling is None else ceiling.name,  # type: ignore[arg-type]  # C0, C1
+            classifier="rules-only" if opinions is None else opinions.name,
             enforcement="cooperative",
             sandbox="none",
             writer="test/0",
@@ -112,6 +119,21 @@ def make_world() -> Callable[..., World]:
             facts=facts,
         )
         terms = BackendTerms(name="scripted", local=local, address=backend.address, ceiling=ceiling)
+        registrations = {
+            "scripted": Registration(
+                terms=terms,
+                transport=backend.transport,
+                locality=FixedLocality(locality=locality),
+                server=server,
+            )
+        }
+        if adviser is not None:
+            registrations[adviser.name] = Registration(
+                terms=BackendTerms(name=adviser.name, local=True, address=adviser.address, ceiling=ceiling),
+                transport=adviser_transport or adviser.transport,
+                locality=FixedLocality(locality=adviser_locality),
+                timeout_s=60.0 if adviser_transport is None else 0.01,
+            )
         perimeter = Perimeter(
             rules=Rules(
                 classifier=classifier or FakeClassifier(),
@@ -123,17 +145,13 @@ def make_world() -> Callable[..., World]:
             policy=Policy(grants=dict(grants or {})),
             trace=trace,
             clock=clock,
-            registrations={
-                "scripted": Registration(
-                    terms=terms,
-                    transport=backend.transport,
-                    locality=FixedLocality(locality=locality),
-                    server=server,
-                )
-            },
+            registrations=registrations,
             approver=approver,
+            opinions=opinions,
         )
         client = perimeter.seal(backend)
-        return World(perimeter=perimeter, client=client, backend=backend, store=store, clock=clock)
+        return World(
+            perimeter=perimeter, client=client, backend=backend, store=store, clock=clock, adviser=adviser
+        )
 
     return make

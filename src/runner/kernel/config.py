@@ -17,6 +17,8 @@ Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
 Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}$")]
 """A name that may stand in the trace."""
 ClassName = Literal["C0", "C1", "C2", "C3"]
+OPINION_CONTEXT: Final = 3072
+"""Tokens of context that a question for a second opinion, and its answer, take at most."""
 Locate = Callable[[tuple[str | int, ...]], int]
 """Maps a field's location to its line in the file (0 when unknown)."""
 
@@ -45,7 +47,10 @@ class PerimeterConfig(_Section):
 
     max_egress_class: Literal["none", "C0", "C1"] = "none"
     fail_closed: Literal[True] = True
-    classifier: str = Field(default="rules-only", pattern=r"^(rules-only|local:[a-z0-9][a-z0-9._-]*)$")
+    classifier: str = Field(
+        default="rules-only", pattern=r"^(rules-only|local:[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,93})$"
+    )
+    """Who judges beside the rules: nobody, or a local model as second opinion."""
     classifier_fault: Literal["deny", "as_c3"] = "deny"
     redaction: Literal["off", "on"] = "off"
     """Whether what detectors find is replaced by tokens when it alone keeps a request from leaving."""
@@ -162,6 +167,17 @@ class Config(_Section):
     budget: BudgetConfig = BudgetConfig()
     trace: TraceConfig = TraceConfig()
 
+    @property
+    def opinion(self) -> LocalInference | None:
+        """The model asked for a second opinion: the local one, if so named, else one in this process."""
+        model = self.perimeter.classifier.removeprefix("local:")
+        if model == self.perimeter.classifier:
+            return None
+        local = self.inference.local
+        if local is not None and local.model == model:
+            return local
+        return LocalInference(runtime="embedded", model=model, context=OPINION_CONTEXT)
+
 
 _FIXES: Final[Mapping[str, str]] = {
     "extra_forbidden": "remove this key or correct its spelling",
@@ -223,9 +239,7 @@ def _cross_checks(config: Config) -> _Mistakes:
     yield from _egress_mistakes(config)
     yield from _inference_mistakes(config.inference)
     yield from _grant_mistakes(config.policy)
-    if config.perimeter.classifier != "rules-only":
-        where = ("perimeter", "classifier")
-        yield (where, "this release has no second opinion", "set it to rules-only")
+    yield from _opinion_mistakes(config)
 
 
 def _egress_mistakes(config: Config) -> _Mistakes:
@@ -256,6 +270,21 @@ def _inference_mistakes(inference: InferenceConfig) -> _Mistakes:
     if local is not None and local.runtime == "vllm":
         where, fix = ("inference", "local", "runtime"), "use embedded, or llamacpp or ollama with an endpoint"
         yield (where, "this release has no codec for vllm", fix)
+
+
+def _opinion_mistakes(config: Config) -> _Mistakes:
+    """Yield why the model of a second opinion could never answer: it is asked about what may be C3."""
+    model, needed = config.opinion, config.perimeter.locality_required.c3
+    where = ("perimeter", "classifier")
+    if model is None:
+        return
+    if model.runtime != "embedded" and needed == "L2":
+        problem = "a second opinion reads what may be C3, and a model server is L1 at most"
+        fix = "name an embedded model, or set locality_required.C3 to what the server reaches"
+        yield (where, problem, fix)
+    if model.context < OPINION_CONTEXT:
+        problem = f"a second opinion needs a context of {OPINION_CONTEXT} tokens"
+        yield (where, problem, f"set inference.local.context to {OPINION_CONTEXT} or more")
 
 
 def _grant_mistakes(policy: PolicyConfig) -> _Mistakes:

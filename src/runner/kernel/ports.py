@@ -21,6 +21,7 @@ from runner.kernel.inference import (
 )
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import JsonObject, ToolSpec
+from runner.kernel.opinions import Opinion
 
 
 class Clock(Protocol):
@@ -183,6 +184,21 @@ class Classifier(Protocol):
 
     def classify(self, text: str, *, source: str | None = None) -> Finding:
         """Return what was found in `text`; `source` names the field it stands in, such as a JSON key."""
+
+
+class SecondOpinion(Protocol):
+    """Says of a text what rules cannot see. Asked after them, in a worker thread, and only raises (I8)."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in the record: letters, digits and `_.:@/-`, at most 100."""
+
+    @property
+    def version(self) -> str:
+        """Which edition of it, as in the record: its answers are remembered for a text and a version."""
+
+    def opinion(self, text: str) -> Opinion:
+        """Return what it says of `text`; anything else, an exception or no answer in time is a fault (I7)."""
 
 
 FOREIGN: Final = "    | "

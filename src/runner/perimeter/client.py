@@ -76,6 +76,9 @@ class Boundary(Gate, Protocol):
     async def check_locality(self, backend: Backend) -> Checked:
         """Return how local `backend` is, checked now."""
 
+    async def second_opinion(self, outgoing: Outgoing, backend: str, task: Task) -> bool:
+        """Say whether somebody was asked about what would leave: then it is to be judged again."""
+
     def task(
         self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None
     ) -> AbstractContextManager[Task]:
@@ -122,13 +125,12 @@ class SealedClient(Sealed):
         """Ask the model, if the perimeter lets these bytes go.
 
         Raises `EgressDenied`; `BackendError`, `TransportError` or `ReplyInvalid` when the exchange
-        failed; `ClassifierFault` when the reply could not be classified; `TraceError` when it could not be
-        recorded, and then nothing was sent.
+        failed; `ClassifierFault` when the reply could not be classified or a second opinion not be had;
+        `TraceError` when something could not be recorded, and then nothing was sent.
         """
         blocks = _blocks_of(request, task)
         wire = self._encoded(request)
-        checked = await self._boundary.check_locality(self._backend)
-        outgoing = await self._judged(request, wire, blocks, checked, task)
+        checked, outgoing = await self._decided(request, wire, blocks, task)
         sent = record_send(
             self._boundary,
             self._backend,
@@ -170,6 +172,20 @@ class SealedClient(Sealed):
         except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
             problem = f"backend {self._backend.name!r}: the request could not be encoded"
             raise BackendError(f"{problem} ({type(error).__name__})") from None
+
+    async def _decided(
+        self, request: InferenceRequest, wire: WireRequest, blocks: tuple[Block, ...], task: Task
+    ) -> tuple[Checked, Outgoing]:
+        """Return how local the backend is and the decision about `wire`, which nobody has to be asked about.
+
+        Rules come first. What they would let leave, a second opinion is asked about; that takes time and may
+        raise the task, so locality and bytes are then judged afresh.
+        """
+        while True:
+            checked = await self._boundary.check_locality(self._backend)
+            outgoing = await self._judged(request, wire, blocks, checked, task)
+            if not await self._boundary.second_opinion(outgoing, self._backend.name, task):
+                return checked, outgoing
 
     async def _judged(
         self,

@@ -16,6 +16,8 @@ from runner.kernel.inference import WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Approver, Backend, Clock, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
+from runner.perimeter.opinions import Opinions
+from runner.perimeter.outgoing import Outgoing
 from runner.perimeter.policy import Policy
 from runner.perimeter.probe import grade_address, grade_server
 from runner.perimeter.redact import Redactor
@@ -51,12 +53,14 @@ class Perimeter:
         clock: Clock,
         registrations: Mapping[str, Registration],
         approver: Approver | None = None,
+        opinions: Opinions | None = None,
     ) -> None:
         self.policy = policy
         self.trace = trace
         self.clock = clock
         self.approver = approver
         self._rules = rules
+        self._opinions = opinions
         self._registrations = dict(registrations)
         self._finished: dict[str, Checked] = {}  # the last whole check of each backend; no half of one
         self._recording = threading.Lock()  # guards _recorded, and a send beside its grade
@@ -159,6 +163,18 @@ class Perimeter:
             rules=self._rules,
             removed=removed,
         )
+
+    async def second_opinion(self, outgoing: Outgoing, backend: str, task: Task) -> bool:
+        """Ask for second opinions on what would leave this machine for `backend`; say whether anyone was.
+
+        Nobody is, about what the rules deny, what stays here, and what this task has an opinion on: then this
+        returns at once. What was said has raised the task. Raises `ClassifierFault` and `TraceError`.
+        """
+        if self._opinions is None or isinstance(outgoing.decision, Denied):
+            return False
+        if self.registration(backend).terms.local:
+            return False
+        return await self._opinions.give(outgoing.request, task, self)
 
     def registration(self, backend: str) -> Registration:
         """Return how `backend` is registered; raise `SealError` if it is not."""

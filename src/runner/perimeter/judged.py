@@ -4,12 +4,12 @@
 Owns a bounded memory of answers. A request repeats what was sent before it, so that without this every step
 would pay for all steps. Leaves judging to the classifier; a fault is not remembered (I7).
 The key holds the classifier's version, which names its very rules and registers: an answer cannot cross a
-change of either. It holds a digest of the text, never the text.
+change of either. It holds a digest of the text, never the text. Second opinions are remembered the same way.
 """
 
 from collections.abc import Hashable
 from hashlib import blake2b
-from typing import Final
+from typing import Final, Generic, TypeVar
 
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Classifier
@@ -18,9 +18,11 @@ from runner.perimeter.finding import ask_classifier
 CAPACITY: Final = 8192
 """Answers remembered, each some 200 bytes."""
 
+Answer = TypeVar("Answer")
 
-class JudgedTexts:
-    """Answers by text, field name and version of the rules. Safe to share between threads.
+
+class Remembered(Generic[Answer]):
+    """Answers by key. Safe to share between threads.
 
     The older half is forgotten when the newer is full, and what is asked for again counts as new.
     """
@@ -29,29 +31,47 @@ class JudgedTexts:
 
     def __init__(self, capacity: int = CAPACITY) -> None:
         self._room = max(1, capacity // 2)
-        self._new: dict[Hashable, DataClass] = {}
-        self._old: dict[Hashable, DataClass] = {}
+        self._new: dict[Hashable, Answer] = {}
+        self._old: dict[Hashable, Answer] = {}
 
     def __len__(self) -> int:
         """Return the number of answers remembered."""
         return len(self._new) + len(self._old)
+
+    def recall(self, key: Hashable) -> Answer | None:
+        """Return the answer kept under `key`; None without one."""
+        known = self._new.get(key)
+        if known is None:
+            known = self._old.get(key)
+            if known is not None:
+                self.keep(key, known)
+        return known
+
+    def keep(self, key: Hashable, answer: Answer) -> None:
+        """Remember `answer`."""
+        self._new[key] = answer
+        if len(self._new) >= self._room:
+            self._old, self._new = self._new, {}
+
+
+class JudgedTexts(Remembered[DataClass]):
+    """Answers by text, field name and version of the rules."""
+
+    __slots__ = ()
 
     def class_of(self, classifier: Classifier, text: str, source: str | None) -> DataClass:
         """Return the class that `classifier` finds in `text` under the field name `source`.
 
         Raises what the classifier raises.
         """
-        key = (classifier.version, source, _digest(text))
-        known = self._new.get(key)
-        if known is not None:
-            return known
-        known = self._old.get(key)
-        found = ask_classifier(classifier, text, source).data_class if known is None else known
-        self._new[key] = found
-        if len(self._new) >= self._room:
-            self._old, self._new = self._new, {}
+        key = (classifier.version, source, digest_text(text))
+        found = self.recall(key)
+        if found is None:
+            found = ask_classifier(classifier, text, source).data_class
+            self.keep(key, found)
         return found
 
 
-def _digest(text: str) -> bytes:
+def digest_text(text: str) -> bytes:
+    """Return what stands for `text` in a key: 16 bytes."""
     return blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

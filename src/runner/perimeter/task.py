@@ -19,6 +19,7 @@ from runner.kernel.errors import ClassifierFault
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, JsonObject
+from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Classifier, Hit
 from runner.perimeter.classify import EchoIndex
 from runner.perimeter.finding import ask_classifier
@@ -47,6 +48,15 @@ class Examined:
     hits: tuple[Hit, ...] = field(default=(), repr=False)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judge:
+    """Who classified a block, in words of the record, and what a second opinion said, if one was asked."""
+
+    classifier: str
+    version: str
+    opinion: records.OpinionWord | None = None
+
+
 class Task:
     """One task of a user. Made by `Perimeter.task`, used by the sealed client and tools."""
 
@@ -57,6 +67,7 @@ class Task:
         "_fault_as_c3",
         "_mark",
         "_matters",
+        "_opined",
         "_peak",
         "_residue",
         "_trace",
@@ -94,6 +105,7 @@ class Task:
         self.redactor = redactor
         self._mark = self._residue = BOTTOM
         self._blocks: dict[str, Block] = {}
+        self._opined: set[tuple[str, str]] = set()  # block and text: redaction leaves the one, not the other
         self._peak: Block | None = None
         self._matters = frozenset() if matter is None else frozenset({matter})
         label = Label(default=GOAL_DEFAULT) if data_class is None else Label(declared=data_class)
@@ -160,6 +172,31 @@ class Task:
         )
         return block
 
+    def has_opinion(self, block: Block) -> bool:
+        """Return whether a second opinion on the text of `block` is on record in this task."""
+        return (block.id, block.text) in self._opined
+
+    def opined(self, block: Block, opinion: Opinion | ClassifierFault, *, by: str, version: str) -> None:
+        """Label the text of `block` again, as a block of its own, with what a second opinion says of it.
+
+        It only raises (I8), and what it adds no redaction takes away. `by` and `version` name it in the
+        record. Raises the fault, when there is no opinion and the profile does not count that as C3.
+        """
+        if isinstance(opinion, ClassifierFault) and not self._fault_as_c3:
+            raise opinion
+        found = DataClass.C3 if isinstance(opinion, ClassifierFault) else opinion.data_class
+        word: records.OpinionWord = "fault" if isinstance(opinion, ClassifierFault) else opinion.value
+        self.mint(
+            BlockKind.DERIVED,
+            block.text,
+            block.label.with_detected(found),
+            (block,),
+            residue=Label(detected=found),
+            examined=Examined(text=block.text, echoed=DataClass.C0, detected=DataClass.C0),
+            judge=Judge(classifier=by, version=version, opinion=word),
+        )
+        self._opined.add((block.id, block.text))
+
     def owns(self, block: Block) -> bool:
         """Return whether `block` is, unaltered, one this task minted."""
         return self._blocks.get(block.id) == block
@@ -173,26 +210,30 @@ class Task:
         *,
         residue: Label | None = None,
         examined: Examined | None = None,
+        judge: Judge | None = None,
     ) -> Block:
         """Return a new block, on record with what detectors add to `label`; raise the mark by it.
 
         `residue` is the part of `label` that redaction cannot lower: all of it, when not given. The class of
         what `text` repeats, which was declared elsewhere, is always part of it. `examined` is what was found
-        in this very text before; of another text, it does not count. For the perimeter's own use: the label
-        of what a model or tool returned is the caller's to know.
+        in this very text before; of another text, it does not count. `judge` is who says so, the rules when
+        not given. For the perimeter's own use: the label of what a model or tool returned is the caller's to
+        know.
         """
         if examined is None or examined.text != text:
             examined = self.examine(text)
         residue = (label if residue is None else residue).with_detected(examined.echoed)
         label = label.with_detected(max(examined.echoed, self._learned(examined)))
         block = Block(id=self._trace.mint_block(), kind=kind, text=text, label=label)
+        judge = judge or Judge(classifier=records.RULES_ONLY, version=self._classifier.version)
         record = records.Classify(
             block=block.id,
             data_class=label.data_class,
             parts=records.Parts(declared=label.declared, default=label.default, detected=label.detected),
             integrity=label.integrity,
-            classifier=records.RULES_ONLY,
-            version=self._classifier.version,
+            classifier=judge.classifier,
+            version=judge.version,
+            opinion=judge.opinion,
             inputs=tuple(item.id for item in inputs),
             commit=self._trace.commit(_payload(text)),
         )

@@ -25,6 +25,8 @@ REMOTE = """inference:
     endpoint: https://models.example
     model: large
 """
+SMALL = "inference:\n  local: {runtime: embedded, model: m, context: 1024}\n"
+SERVER = "inference:\n  local: {runtime: llamacpp, endpoint: http://127.0.0.1:1, model: small}\n"
 
 
 # --- what is shipped --------------------------------------------------------------------------------------
@@ -171,7 +173,11 @@ def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes)
         ("profile: detached\npolicy:\n  grants:\n    - tool: a\n    - tool: a\n", "policy.grants.1.tool"),
         ("profile: detached\ninference:\n  local:\n    endpoint: http://127.0.0.1:1\n", "inference.local"),
         ("profile: detached\ninference:\n  local:\n    runtime: llamacpp\n", "inference.local"),
-        ("profile: detached\nperimeter:\n  classifier: local:small\n", "perimeter.classifier"),
+        (f"profile: detached\nperimeter:\n  classifier: local:small\n{SERVER}", "perimeter.classifier"),
+        (
+            f"profile: detached\nperimeter:\n  classifier: local:m\n{SMALL}",
+            "perimeter.classifier",
+        ),
         (
             "profile: detached\npolicy:\n  grants:\n    - {tool: a, commands: [git]}\n",
             "policy.grants.0.commands",
@@ -186,6 +192,29 @@ def test_settings_that_contradict_each_other_are_refused(mistakes: Mistakes, tex
     [mistake] = mistakes(text)
     assert mistake.where == where
     assert mistake.line > 0
+
+
+def test_a_second_opinion_is_rules_only_unless_a_profile_names_a_model(judged: Judged) -> None:
+    config = judged("profile: detached\n")
+    assert (config.perimeter.classifier, config.opinion) == ("rules-only", None)
+
+
+def test_i10_a_second_opinion_is_a_model_in_this_process_unless_the_local_one_has_its_name(
+    judged: Judged,
+) -> None:
+    other = judged("profile: detached\nperimeter:\n  classifier: local:tiny-1.5b\n").opinion
+    assert other is not None
+    assert (other.runtime, other.model, other.endpoint) == ("embedded", "tiny-1.5b", None)
+    config = judged(
+        "profile: detached\nperimeter:\n  classifier: local:small\n  locality_required: {C3: L1}\n" + SERVER
+    )
+    assert config.opinion is config.inference.local
+
+
+@pytest.mark.parametrize("name", ["local:", "local:a+b", "local:a b", "remote:a", "local", "local:.a"])
+def test_a_second_opinion_has_a_name_the_record_can_hold(mistakes: Mistakes, name: str) -> None:
+    [mistake] = mistakes(f"profile: detached\nperimeter:\n  classifier: '{name}'\n")
+    assert mistake.where == "perimeter.classifier"
 
 
 @pytest.mark.parametrize(

@@ -49,7 +49,7 @@ Unverifiable: TypeAlias = Literal[
 ]
 Sandbox: TypeAlias = Literal["none", "bubblewrap", "bubblewrap-landlock", "landlock", "seatbelt", "container"]
 Ceiling: TypeAlias = Literal["none", "C0", "C1"]
-Opinion: TypeAlias = Literal["none", "person", "health", "judicial", "secrecy", "credential", "fault"]
+OpinionWord: TypeAlias = Literal["none", "person", "health", "judicial", "secrecy", "credential", "fault"]
 RULES_ONLY: Final = "rules-only"
 """The classifier that asks no second opinion, in headers and for what only the rules have seen."""
 MAX_REPLAY: Final = 32
@@ -261,7 +261,7 @@ class Classify(Record):
     integrity: Integrity
     classifier: Judges
     version: Name
-    opinion: Opinion | None = None
+    opinion: OpinionWord | None = None
     inputs: Blocks = ()
     commit: Hex64
 
