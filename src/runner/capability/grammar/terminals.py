@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .automaton import Ranges
 
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _.,:;/{}()<>=+*#@!?%&$~|'`")
-_SPACE, _QUOTE, _BACKSLASH = 0x20, 0x22, 0x5C
+_SPACE, _QUOTE, _BACKSLASH, _ASCII_END = 0x20, 0x22, 0x5C, 0x80
 _SHORT = {8: "b", 9: "t", 10: "n", 12: "f", 13: "r"}
 _BYTE, _BASIC, _TOP = 0xFF, 0xFFFF, 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
@@ -61,10 +61,15 @@ def writable(text: str) -> bool:
 
 
 def char_class(ranges: Ranges) -> str:
-    """Return the class of ``ranges``, negated where that is shorter."""
-    negated = bool(ranges) and ranges[-1][1] == _TOP
+    """Return the class of ``ranges``, negated where that is shorter and leaves out ASCII only.
+
+    A model may write one character as several tokens. Of a beginning of one, llama.cpp denies a negated class
+    as soon as anything it leaves out begins so too: without U+0085 there is no degree sign either.
+    """
+    left_out = inverse(ranges)
+    negated = bool(left_out) and left_out[-1][1] < _ASCII_END
     parts = []
-    for low, high in inverse(ranges) if negated else ranges:
+    for low, high in left_out if negated else ranges:
         parts.append(_code(low) if low == high else f"{_code(low)}-{_code(high)}")
     return f"[{'^' if negated else ''}{''.join(parts)}]"
 

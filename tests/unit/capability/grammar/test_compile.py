@@ -3,6 +3,7 @@
 
 import json
 import random
+import re
 import time
 from typing import Any
 
@@ -370,3 +371,14 @@ def test_i4_any_schema_ends_soon_with_an_answer(name: str) -> None:
     if compiled.gbnf is not None:
         validate_gbnf(compiled.gbnf)
         assert len(compiled.gbnf) <= 1_100_000
+
+
+def test_a_negated_class_leaves_out_ascii_only() -> None:
+    """Engines deny the first byte of a character if anything a negated class leaves out begins with it."""
+    compiled = compile_schema({"type": "string", "pattern": r"^\S+$"})
+    assert compiled.status == "exact"
+    assert compiled.gbnf is not None
+    negated = re.findall(r"\[\^((?:\\.|[^\]\\])*)\]", compiled.gbnf)
+    assert not [inside for inside in negated if re.search(r"\\x[89a-f]|\\u|\\U", inside)]
+    assert matches(compiled.gbnf, '"90°"')
+    assert not matches(compiled.gbnf, '"90\u0085"')
