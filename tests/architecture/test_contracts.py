@@ -151,6 +151,11 @@ MUTANTS = [
     mutant("fakes", "testing.py", "import tempfile"),
     mutant("no-fakes", "assembly.py", "from runner.testing import FrozenClock"),
     mutant("no-fakes", "__init__.py", "import runner.testing"),
+    mutant("no-fakes", "adapters/leakbench/report.py", "from runner.testing import FrozenClock"),
+    mutant("leakbench", "adapters/leakbench/judge.py", "import stdnum.iban"),
+    mutant("leakbench", "adapters/leakbench/judge.py", "from runner.perimeter.classify.views import fold"),
+    mutant("leakbench", "adapters/leakbench/numbers.py", "from runner.adapters.leakbench import ledger"),
+    mutant("wire", "adapters/leakbench/judge.py", "import socket"),
     # Rule 4: strangers.
     mutant("verifier", "perimeter/trace/note.py", "import akaion_verify"),
     # Rule 5: no cycles.
@@ -268,6 +273,7 @@ EXCUSED_NAMES = {
     ("adapters/cli/approver.py", "anyio"): {"to_thread.run_sync"},
     ("adapters/cli/machine.py", "anyio"): {"connect_tcp", "fail_after", "run"},
     ("adapters/datapizza/client.py", "anyio"): {"from_thread.start_blocking_portal", "to_thread.run_sync"},
+    ("adapters/leakbench/parts.py", "anyio"): {"run"},
     ("agent/loop.py", "anyio"): {"fail_after", "get_current_task", "run"},
     ("assembly.py", "urllib"): {"parse.urlsplit"},
     ("capability/backends/datapizza.py", "httpx"): {

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One trial: open a task, plant, send, look at what arrived, and compare it with the record.
 
-Owns the outcome of a trial. Each has a perimeter of its own that has seen nothing, so that what one trial read
-or sent cannot decide another; the record, the receiver and the codec are shared. No outcome depends on the time:
-the clock of the perimeter stands still.
+Owns the outcome of a trial. Each has a perimeter of its own that has seen nothing, so that what one trial
+read or sent cannot decide another; the record, the receiver and the codec are shared. No outcome depends on
+the time: the clock of the perimeter stands still.
 """
 
 from collections.abc import AsyncIterator, Sequence
@@ -13,7 +13,7 @@ from enum import Enum
 from typing import Final
 
 from runner.adapters.leakbench.carriers import carry
-from runner.adapters.leakbench.hands import ASKED, Hands, local_model, read_file
+from runner.adapters.leakbench.hands import ASKED, Hands, LocalModel, local_model, read_file
 from runner.adapters.leakbench.house import House
 from runner.adapters.leakbench.judge import found
 from runner.adapters.leakbench.kinds import Family
@@ -28,7 +28,6 @@ from runner.kernel.messages import Message, Role
 from runner.kernel.ports import Backend
 from runner.perimeter.gate import Perimeter
 from runner.perimeter.trace.log import Trace
-from runner.testing import ScriptedBackend
 
 _TYPED_AS_GOAL: Final = frozenset({Carrier.INPUT, Carrier.STRUCTURED, Carrier.STREAM})
 
@@ -64,7 +63,7 @@ class Bench:
     trace: Trace
 
     async def run(self, trial: Trial) -> Result:
-        """Return what came of `trial`. Raises what is no denial: that is a fault of the bench or the runner."""
+        """Return what came of `trial`. Raises whatever is no denial: a fault of the bench or the runner."""
         denied = await self._send(trial, local_model(trial.texts), self.house.codec)
         received = self.receiver.take()
         sent, matching = self.ledger.take(REMOTE, received)
@@ -78,7 +77,7 @@ class Bench:
         self.ledger.take(REMOTE, received)
         return len(received)
 
-    async def _send(self, trial: Trial, local: ScriptedBackend, asked: Backend) -> int:
+    async def _send(self, trial: Trial, local: LocalModel, asked: Backend) -> int:
         """Plant and send; return how often the gate refused."""
         perimeter = self.house.perimeter(trial.defence, self.trace, local, level=trial.level)
         if trial.kind.family is Family.PASSAGE and not trial.plant.labelled:
@@ -132,7 +131,7 @@ async def _read_before(perimeter: Perimeter, trial: Trial) -> None:
 
 
 def _file_of(trial: Trial) -> str:
-    """Return what the labelled file holds: the planted form, or for what a model says of it, the plain one."""
+    """Return what the labelled file holds: the planted form, or the plain one where a model says it."""
     if trial.plant is Plant.SAID:
         return trial.secret.before + trial.secret.core + trial.secret.after
     return "".join(trial.texts)

@@ -25,6 +25,8 @@ _SHARES: Final = {
     "technical": 5,
 }
 
+_ITALIAN: Final = 0.7
+
 OWN: Final = (
     "Studio Legale Ferraris e Associati",
     "Ferraris & Partners",
@@ -135,7 +137,7 @@ class Generator:
         )
 
     def _language(self) -> str:
-        return "it" if self._dice.random() < 0.7 else "en"
+        return "it" if self._dice.random() < _ITALIAN else "en"
 
     def _piece(self, kind: str, language: str = "") -> str:
         return self._fill(self._dice.choice(self._pieces[language or self._language()][kind]))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The carriers of the sealed client: which part of a request holds the planted texts.
 
-Owns one function, from a carrier and its texts to a request. Leaves those by way of datapizza to `theirs`, and
-the texts' origin to `hands`. A schema has no label of its own: what stands in it rests on the mark of the task
-and on the detectors.
+Owns one function, from a carrier and its texts to a request. Leaves those by way of datapizza to `theirs`,
+and the texts' origin to `hands`. A schema has no label of its own: what stands in it rests on the mark of
+the task and on the detectors.
 """
 
 from collections.abc import Sequence

@@ -8,7 +8,7 @@ asking the remote model whatever came of the question before. Leaves where in a 
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
 from runner.adapters.leakbench.house import FOLDER, LOCAL, READ
 from runner.adapters.leakbench.plan import Plant, Trial
@@ -16,12 +16,14 @@ from runner.kernel.errors import EgressDenied, ReplyInvalid
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Block, JsonObject, Message, Role, ToolCall
+from runner.kernel.ports import ToolOutput
 from runner.perimeter.client import SealedClient
 from runner.perimeter.gate import Perimeter
 from runner.perimeter.task import Task
 from runner.testing import FakeTool, ScriptedBackend
-from runner.kernel.ports import ToolOutput
 
+LocalModel: TypeAlias = ScriptedBackend
+"""A local model that says what its script says."""
 ASKED: Final = "Riassumi in una frase."
 """What the user asks: nothing that any detector or label would mind."""
 
@@ -68,7 +70,7 @@ class Hands:
     async def ask(
         self, *messages: tuple[Role, Sequence[Block]], schema: JsonObject | None = None, stream: bool = False
     ) -> None:
-        """Ask the remote model; a denial is counted, and a reply that does not fit its schema is no matter."""
+        """Ask the remote model. A denial is counted; a reply that does not fit its schema is no matter."""
         request = InferenceRequest(
             messages=tuple(Message(role=role, blocks=tuple(blocks)) for role, blocks in messages),
             schema=schema,
@@ -94,9 +96,9 @@ async def read_file(perimeter: Perimeter, task: Task, text: str) -> Block:
     return reply.block
 
 
-def local_model(replies: Sequence[str]) -> ScriptedBackend:
+def local_model(replies: Sequence[str]) -> LocalModel:
     """Return a local model that says `replies`, one after the other."""
-    return ScriptedBackend(replies=replies, name=LOCAL, model="leakbench")
+    return LocalModel(replies=replies, name=LOCAL, model="leakbench")
 
 
 def _known(block: Block | None) -> Block:

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The profile under test: its perimeter, put together again with the receiver as its remote backend.
 
-Owns what is kept of a profile (ceilings, registers, classifier, fault mode, redaction, the remote's protocol)
-and what is put in its place: the record, the clock and the local model are fakes, and so is the address. Owns,
-too, the only way to take detectors away: a classifier that finds nothing, which no profile and no setting can
-name. Leaves what is sent to `carriers`. The product is neither imported differently nor switched: see the ADR.
+Owns what is kept of a profile (ceilings, registers, classifier, fault mode, redaction, the remote's
+protocol) and what is put in its place: the record, the clock and the local model are fakes, and so is the
+address. Owns, too, the only way to take detectors away: a classifier that finds nothing, which no profile
+and no setting can name. Leaves what is sent to `carriers`. The product is neither imported differently nor
+switched: see the ADR.
 """
 
 from collections.abc import Sequence
@@ -19,7 +20,7 @@ from runner.capability.profile import ProfileSource, read_profile
 from runner.kernel.config import Config, InferenceConfig, RemoteInference, parse_config
 from runner.kernel.decisions import Ask
 from runner.kernel.labels import BOTTOM, DataClass
-from runner.kernel.messages import Block, BlockKind, ToolCall
+from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
 from runner.kernel.ports import Backend, Effect, Locality, Root
 from runner.kernel.registers import Listed
 from runner.perimeter.classify import EchoIndex, compile_registers
@@ -42,7 +43,7 @@ LOCAL: Final = "local"
 READ: Final = "read_file"
 FOLDER: Final = "pratica"
 _KEY: Final = b"the bench has no secrets of its own"[:32]
-_PATH: Final = {
+_PATH: Final[JsonObject] = {
     "type": "object",
     "properties": {"path": {"type": "string"}},
     "required": ["path"],
@@ -167,19 +168,26 @@ def open_house(named: str, url: str, *, own: Sequence[str] = (), public: Sequenc
     config = parse_config(source.data, file=source.file, locate=source.line)
     config = config.model_copy(update={"inference": _inference(config, url)})
     codec = backends_of(config, source)[REMOTE]
-    remote = registrations_of(config, {REMOTE: codec})[REMOTE]
-    ceiling = remote.terms.ceiling
     return House(
         config=config,
         codec=codec,
-        ceiling=-1 if ceiling is None else int(ceiling),
+        ceiling=ceiling_of(config),
         rules=_rules(config, source, own, public),
-        remote=remote,
+        remote=registrations_of(config, {REMOTE: codec})[REMOTE],
     )
 
 
+def ceiling_of(config: Config) -> int:
+    """Return the highest class that a profile lets leave to its remote backend, 0 to 3; -1 for none."""
+    remote, ceiling = config.inference.remote, config.perimeter.ceiling
+    if ceiling is None:
+        return -1
+    own = None if remote is None else remote.max_class
+    return int(ceiling if own is None else min(ceiling, DataClass.parse(own)))
+
+
 def _inference(config: Config, url: str) -> InferenceConfig:
-    """Return the profile's remote backend at `url`, without its credential; an OpenAI-shaped one if it has none."""
+    """Return the profile's remote backend at `url` without its credential, OpenAI-shaped if it has none."""
     known = config.inference.remote
     remote = RemoteInference(
         backend="openai" if known is None else known.backend,

@@ -17,7 +17,7 @@ _SHORTEST: Final = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planted:
-    """What was hidden in the requests of a trial: `core`, the secret itself, as the `pieces` that were sent."""
+    """What was hidden in the requests of a trial: the secret itself, and the pieces that were sent."""
 
     core: str = field(repr=False)
     pieces: tuple[str, ...] = field(repr=False)
@@ -51,7 +51,7 @@ def _in_order(pieces: Sequence[str], text: str) -> bool:
 
 
 def texts_of(body: bytes) -> Iterator[str]:
-    """Yield every string of a JSON body, names of members included, in order; all of it when it is not JSON."""
+    """Yield every string of a JSON body in order, names included; all of the body when it is not JSON."""
     try:
         value = json.loads(body, object_pairs_hook=list)
     except (ValueError, RecursionError):

@@ -2,8 +2,8 @@
 """The kinds of secrets, and how one of each is made.
 
 Owns the table: a kind is a name, a family, the class a practice gives it, and a maker. The family says by
-what it can be recognised at all, and so whether a leak of typed content is a failure (`plan`). Leaves spelling
-a secret otherwise to `transforms`. Standard library only.
+what it can be recognised at all, and so whether a leak of typed content is a failure (`plan`). Leaves
+spelling a secret otherwise to `transforms`. Standard library only.
 """
 
 import base64
@@ -43,7 +43,7 @@ class Family(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Secret:
-    """What is planted: `core` is hidden by a transform and looked for; the words around it stay as they are."""
+    """What is planted: `core` is hidden by a transform and looked for; the words around it stay."""
 
     before: str
     core: str
@@ -322,7 +322,7 @@ KINDS: Final = (
     ),
     Kind(
         name="password",
-        family=Family.CREDENTIAL,
+        family=Family.CONTEXT,
         level=3,
         cased=True,
         make=_behind(("password: ", "la password è ", "pwd="), _password),

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ledger: the record of a run, kept in memory, and the comparison of it with what was seen outside.
 
-Owns a store for the trace of the bench and its salts, of which it keeps what one trial needs, and the matching:
-every request that arrived has exactly one egress record that allowed these very bytes, and every such record
-one request. Reads the record as anybody would, from the lines that were written. Carries I4 and I9 into the
-bench: an unmatched send is a failure of the run.
+Owns a store for the trace of the bench and its salts, of which it keeps what one trial needs, and the
+matching: every request that arrived has exactly one egress record that allowed these very bytes, and every
+such record one request. Reads the record as anybody would, from the lines that were written. Carries I4 and
+I9 into the bench: an unmatched send is a failure of the run.
 """
 
 import json
@@ -97,7 +97,7 @@ class Ledger:
     # --- what the bench asks -------------------------------------------------------------------------
 
     def take(self, backend: str, requests: Sequence[bytes]) -> tuple[tuple[Sent, ...], Matching]:
-        """Return the records of `backend` since the last call, matched with the bodies it received; forget all.
+        """Return the records of `backend` since the last call, matched with the bodies it received.
 
         A record matches a body that its commitment opens to, under the salt that was kept for it.
         """

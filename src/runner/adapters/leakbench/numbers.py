@@ -102,7 +102,7 @@ def iban(country: str, dice: Random) -> str:
 def tax_number_of_germany(dice: Random) -> str:
     """Return a German identification number: one digit twice, one missing, checked by ISO 7064 mod 11, 10."""
     chosen = dice.sample(digits, 9)
-    body = chosen[:8] + [chosen[8], chosen[0]]
+    body = [*chosen, chosen[0]]
     dice.shuffle(body)
     if body[0] == "0":
         swap = next(index for index, digit in enumerate(body) if digit != "0")

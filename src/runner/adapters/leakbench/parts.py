@@ -15,8 +15,8 @@ from typing import Final, Literal, assert_never
 
 import anyio
 
-from runner.adapters.leakbench.benign import OWN, PUBLIC, Generator
 from runner.adapters.leakbench.bench import Bench
+from runner.adapters.leakbench.benign import OWN, PUBLIC, Generator
 from runner.adapters.leakbench.house import House, open_house
 from runner.adapters.leakbench.ledger import Ledger
 from runner.adapters.leakbench.plan import DEFENCES, Defence, Plant, trial
@@ -90,9 +90,9 @@ def _house(named: str, receiver: Receiver) -> House:
 
 @cache
 def _workplace(named: str) -> tuple[House, Receiver]:
-    """Return what a worker process keeps between parts: its house, and a receiver that ends with the process."""
+    """Return what a worker process keeps between parts: a house, and a receiver that ends with it."""
     receiver = Receiver()
-    receiver.__enter__()  # noqa: PLC2801 - as long as the process lives
+    receiver.__enter__()
     return _house(named, receiver), receiver
 
 

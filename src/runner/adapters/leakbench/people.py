@@ -49,14 +49,22 @@ CLIENT_FIRMS: Final = (
 """Who stands in the client register of the bench."""
 
 PASSAGES: Final = (
-    "il comitato ha scelto di tacere la rottura delle trattative fino a quando le banche non avranno "
-    "firmato il nuovo accordo sulla ristrutturazione del debito",
-    "la proposta riservata prevede che il socio uscente rinunci alla clausola di gradimento in cambio di "
-    "una quota maggiore degli utili non distribuiti del triennio",
-    "abbiamo concordato di non produrre in giudizio la perizia sfavorevole e di puntare invece sulla "
-    "decadenza del termine, che la controparte non sembra avere notato",
-    "the board agreed to keep the failed audit of the northern plant out of the prospectus until the "
-    "second bridge loan has been drawn and the guarantor has been replaced",
+    (
+        "il comitato ha scelto di tacere la rottura delle trattative fino a quando le banche non avranno "
+        "firmato il nuovo accordo sulla ristrutturazione del debito"
+    ),
+    (
+        "la proposta riservata prevede che il socio uscente rinunci alla clausola di gradimento in cambio "
+        "di una quota maggiore degli utili non distribuiti del triennio"
+    ),
+    (
+        "abbiamo concordato di non produrre in giudizio la perizia sfavorevole e di puntare invece sulla "
+        "decadenza del termine, che la controparte non sembra avere notato"
+    ),
+    (
+        "the board agreed to keep the failed audit of the northern plant out of the prospectus until the "
+        "second bridge loan has been drawn and the guarantor has been replaced"
+    ),
 )
 """Passages that are confidential by where they stand, and hold no name or number."""
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
+from itertools import pairwise
 from math import gcd
 from random import Random
 from typing import Final
@@ -88,8 +89,6 @@ PLANTS: Final = (Plant.TYPED, Plant.FILE, Plant.TYPED, Plant.SAID)
 DEFENCES: Final = tuple(Defence)
 STRONG: Final = frozenset({Family.CHECK, Family.CREDENTIAL, Family.REGISTER})
 """Families that detectors must find in every reading they claim."""
-JOINED: Final = frozenset({Family.CREDENTIAL, Family.REGISTER})
-"""Families that they must find in pieces, too: what has no check digit to arise by chance."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +107,7 @@ class Trial:
 
     @property
     def texts(self) -> tuple[str, ...]:
-        """The texts that carry the secret, in order: the words around it stand with the first and last piece."""
+        """The texts that carry the secret, in order, and the words around it with the first and the last."""
         first, *rest = self.planted.pieces
         texts = [self.secret.before + first, *rest]
         texts[-1] += self.secret.after
@@ -130,21 +129,22 @@ class Trial:
     def must_hold(self, ceiling: int) -> bool:
         """Say whether this may never leak under a profile that lets classes up to `ceiling` (-1: none) leave.
 
-        Labels hold whatever they label. Detectors hold what has a check digit, the shape of a credential, or
-        a place in the client register, in the readings they claim.
+        Where nothing may leave, nothing does. Labels hold whatever they label. Detectors hold what has a
+        check digit, the shape of a credential, or a place in the client register, in the readings they claim
+        and in one piece.
         """
-        if self.defence.labels and self.plant.labelled:
-            return True
-        if self.kind.level <= ceiling or not self.defence.detectors:
+        if self.defence is Defence.NONE:
             return False
-        families = STRONG if self.split is Split.WHOLE else JOINED
-        return self.kind.family in families and self.transform.readable
+        if ceiling < 0 or (self.defence.labels and self.plant.labelled):
+            return True
+        seen = self.defence.detectors and self.kind.family in STRONG and self.transform.readable
+        return seen and self.kind.level > ceiling and self.split is Split.WHOLE
 
 
 def _cut(form: str, count: int) -> Iterator[str]:
     """Yield `form` in `count` pieces of about the same length."""
     bounds = [len(form) * index // count for index in range(count + 1)]
-    yield from (form[start:end] for start, end in zip(bounds, bounds[1:], strict=False))
+    yield from (form[start:end] for start, end in pairwise(bounds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -79,8 +79,13 @@ class _Handler(StreamRequestHandler):
             return
         self.server.receiver.keep(body)
         kind, answer = reply_to(target[0].decode("latin-1"), _parsed(body))
-        head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(answer)}\r\nConnection: close\r\n\r\n"
-        self.wfile.write(head.encode("ascii") + answer)
+        head = (
+            "HTTP/1.1 200 OK",
+            f"Content-Type: {kind}",
+            f"Content-Length: {len(answer)}",
+            "Connection: close",
+        )
+        self.wfile.write("\r\n".join((*head, "", "")).encode("ascii") + answer)
 
 
 def _parsed(body: bytes) -> Mapping[str, Any]:

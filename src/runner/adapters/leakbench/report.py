@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report: what a tally says about a profile, in words and numbers, and whether the run failed.
 
-Owns verdict, shares and the JSON form. Leaves drawing to `page` and the terminal. A figure is a statement about
-this generator, not a bound on adversaries, and every form of the report says so.
+Owns verdict, shares and the JSON form. Leaves drawing to `page` and the terminal. A figure is a statement
+about this generator, not a bound on adversaries, and every form of the report says so.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Final
@@ -17,9 +18,9 @@ from runner.adapters.leakbench.tally import LABELLED, TYPED, Tally
 from runner.adapters.leakbench.transforms import TRANSFORMS
 
 CAVEAT: Final = (
-    "A figure here is a statement about this generator of secrets and spellings. It is no bound on what somebody "
-    "who knows the rules can get past them. What rests on labels holds whatever the spelling; what rests on "
-    "detectors holds for what they recognise."
+    "A figure here is a statement about this generator of secrets and spellings. It is no bound on what "
+    "somebody who knows the rules can get past them. What rests on labels holds whatever the spelling; what "
+    "rests on detectors holds for what they recognise."
 )
 CONTROL: Final = Defence.NONE
 """The run that must find leaks: else the bench shows nothing."""
@@ -90,7 +91,7 @@ class Report:
         return round(steps[False] / max(1, steps.total()), 5)
 
     def routings(self) -> tuple[Routing, ...]:
-        """Return the three routings. With the local model alone nothing is served remotely, and nothing leaks."""
+        """Return the three routings. With the local model alone nothing is served remotely."""
         local = self.tally.local
         with_gate, without = self.false_denials(Defence.BOTH), self.false_denials(CONTROL)
         return (
@@ -144,7 +145,7 @@ class Report:
                 }
                 for kind in KINDS
             },
-            "splits": {split.value: self._by_split(split) for split in Split},
+            "splits": {split.value: self.split_counts(split) for split in Split},
             "caveat": CAVEAT,
         }
 
@@ -154,13 +155,25 @@ class Report:
         for place, count in ordered:
             yield {**asdict(place), "leaks": count, "first_trial": self.tally.first[place]}
 
+    def broken(self) -> Iterator[tuple[str, str, int, int]]:
+        """Yield kind, transform, leaks and first trial of what leaked that may not, the most frequent first."""
+        counts: Counter[tuple[str, str]] = Counter()
+        first: dict[tuple[str, str], int] = {}
+        for place, count in self.tally.broken.items():
+            name, number = (place.kind, place.transform), self.tally.first[place]
+            counts[name] += count
+            first[name] = min(number, first.get(name, number))
+        for (kind, transform), count in counts.most_common():
+            yield kind, transform, count, first[kind, transform]
+
     def _by_source(self, defence: Defence) -> dict[str, dict[str, int]]:
         return {
             source: {outcome.value: self.tally.outcomes[defence, source, outcome] for outcome in Outcome}
             for source in (LABELLED, TYPED)
         }
 
-    def _by_split(self, split: Split) -> dict[str, int]:
+    def split_counts(self, split: Split) -> dict[str, int]:
+        """Return the outcomes of secrets cut up like that, where nothing but detectors stood."""
         counts = {outcome.value: 0 for outcome in Outcome}
         for (_, _, each, outcome), count in self.tally.typed.items():
             if each is split:

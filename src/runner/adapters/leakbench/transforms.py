@@ -14,10 +14,6 @@ import unicodedata
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import quote
-
-ALL_BYTES: Final = ""
-"""What percent encoding leaves alone: nothing but letters, digits and `_.-~`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,13 +44,12 @@ _NATO: Final = (
     *("Whiskey", "Xray", "Yankee", "Zulu"),
 )
 _MORSE: Final = dict(
-    zip(
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789",
-        (
-            ".- -... -.-. -.. . ..-. --. .... .. .--- -.- .-.. -- -. --- .--. --.- .-. ... - ..- ...- .-- -..- -.-- "
-            "--.. ----- .---- ..--- ...-- ....- ..... -.... --... ---.. ----."
-        ).split(),
-        strict=True,
+    entry.split("=")
+    for entry in (
+        *("A=.-", "B=-...", "C=-.-.", "D=-..", "E=.", "F=..-.", "G=--.", "H=....", "I=..", "J=.---"),
+        *("K=-.-", "L=.-..", "M=--", "N=-.", "O=---", "P=.--.", "Q=--.-", "R=.-.", "S=...", "T=-"),
+        *("U=..-", "V=...-", "W=.--", "X=-..-", "Y=-.--", "Z=--..", "0=-----", "1=.----", "2=..---"),
+        *("3=...--", "4=....-", "5=.....", "6=-....", "7=--...", "8=---..", "9=----."),
     )
 )
 _COVER: Final = "laripresadeilavorièprevistaperilmeseprossimosalvodiversaindicazionedelladirezione"
@@ -124,7 +119,7 @@ TRANSFORMS: Final = (
     ),
     Transform(name="hexadecimal", apply=lambda text: text.encode().hex()),
     Transform(name="percent", apply=_percent),
-    Transform(name="percent twice", apply=lambda text: quote(_percent(text), safe=ALL_BYTES)),
+    Transform(name="percent twice", apply=lambda text: _percent(text).replace("%", "%25")),
     Transform(
         name="quoted-printable",
         apply=lambda text: "".join(f"={byte:02X}" for byte in text.encode()),

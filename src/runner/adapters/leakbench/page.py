@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report as one HTML file: words, tables and plots, complete in itself.
+
+Owns the page. It holds no script, fetches nothing, and forbids both by its own policy. No secret is in it,
+only the names of kinds, spellings and places.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from html import escape
+from typing import Final
+
+from runner.adapters.leakbench.bench import Outcome
+from runner.adapters.leakbench.kinds import KINDS
+from runner.adapters.leakbench.plan import DEFENCES, Carrier, Defence, Split
+from runner.adapters.leakbench.plots import bars, heat_map, points
+from runner.adapters.leakbench.report import CAVEAT, Report
+from runner.adapters.leakbench.tally import LABELLED, TYPED
+from runner.adapters.leakbench.transforms import TRANSFORMS
+
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
+_STYLE: Final = """
+body{font:15px/1.5 system-ui,sans-serif;color:#1f2933;max-width:64rem;margin:2rem auto;padding:0 1rem}
+h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem}
+table{border-collapse:collapse;margin:.6rem 0}
+th,td{padding:.25rem .7rem;text-align:left;border-bottom:1px solid #d9dee3}
+td.n{text-align:right;font-variant-numeric:tabular-nums}p.note{color:#52606d}
+.pass{color:#2f6f4f}.fail{color:#b3261e}svg{max-width:100%;height:auto;margin:.4rem 0}
+"""
+_PLACES_SHOWN: Final = 200
+
+
+def page(report: Report) -> str:
+    """Return the whole HTML document."""
+    body = "".join(_sections(report))
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>Leak bench: {escape(report.facts.order.named)}</title><style>{_STYLE}</style></head>"
+        f"<body>{body}</body></html>\n"
+    )
+
+
+def _sections(report: Report) -> Iterator[str]:
+    yield from _head(report)
+    yield "<h2>What leaked, behind which defence</h2>" + _by_defence(report)
+    yield "<h2>Where a leak happened that may not</h2>" + _places(report)
+    yield "<h2>Use against leaks</h2>" + _routings(report)
+    yield "<h2>Typed text: what detectors recognise</h2>" + _typed(report)
+    yield "<h2>By the part of a request that carried it</h2>" + _carriers(report)
+    yield "<h2>In pieces</h2>" + _splits(report)
+    yield "<h2>Ordinary texts, and approvals</h2>" + _ordinary(report)
+    yield "<h2>Record and requests</h2>" + _matching(report)
+
+
+def _head(report: Report) -> Iterator[str]:
+    facts, failures = report.facts, report.failures()
+    redaction = "on" if facts.redaction else "off"
+    yield f"<h1>Leak bench: {escape(facts.order.named)}</h1>"
+    yield (
+        f"<p>{facts.order.trials} trials from seed {facts.order.seed}. What may leave: "
+        f"{facts.ceiling_name}. Redaction: {redaction}.</p>"
+    )
+    verdict = "no leak where none may be" if not failures else "; ".join(failures)
+    yield f'<p class="{"fail" if failures else "pass"}"><strong>{escape(verdict)}</strong></p>'
+    yield f'<p class="note">{escape(CAVEAT)}</p>'
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str | int | float]]) -> str:
+    cells = "".join(f"<th>{escape(each)}</th>" for each in head)
+    lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    return f"<table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>"
+
+
+def _cell(value: str | float) -> str:
+    return f"<td>{escape(value)}</td>" if isinstance(value, str) else f'<td class="n">{value}</td>'
+
+
+def _by_defence(report: Report) -> str:
+    rows = [
+        (defence.value, source, *(report.tally.outcomes[defence, source, outcome] for outcome in Outcome))
+        for defence in DEFENCES
+        for source in (LABELLED, TYPED)
+    ]
+    note = (
+        '<p class="note">"Neither" is the control: it must leak, or the bench would be blind. "Dropped" '
+        "means that the remote's protocol has no place for that part of a request.</p>"
+    )
+    return _table(("defence", "secret in", *(outcome.value for outcome in Outcome)), rows) + note
+
+
+def _places(report: Report) -> str:
+    places = list(report.places())
+    if not places:
+        held = report.tally.held.total()
+        return f"<p>Nowhere. {held} of the trials may not leak, and none did.</p>"
+    head = ("kind", "transform", "carrier", "split", "plant", "defence", "leaks", "first_trial")
+    rows = [[place[name] for name in head] for place in places[:_PLACES_SHOWN]]
+    more = len(places) - len(rows)
+    return _table(head, rows) + (f"<p>{more} more are in the JSON.</p>" if more > 0 else "")
+
+
+def _routings(report: Report) -> str:
+    named = [(each.name, each.utility, each.leak_rate) for each in report.routings()]
+    note = (
+        '<p class="note">Use is the share of ordinary texts that the remote model may serve. It says nothing '
+        "of how good an answer is. The leak rate is that of this generator, in which many secrets are "
+        "written so that nothing can recognise them.</p>"
+    )
+    return points(named, "use: ordinary texts served remotely", "secrets that leaked", "routings") + note
+
+
+def _typed(report: Report) -> str:
+    rows = {
+        kind.name: {transform.name: _share(report, kind.name, transform.name) for transform in TRANSFORMS}
+        for kind in KINDS
+    }
+    note = (
+        '<p class="note">Whole secrets where nothing was labelled. Green: none leaked; red: all; grey: not '
+        "planted. The eight spellings on the right are those that detectors do not claim to read.</p>"
+    )
+    return heat_map(rows, "share of leaked secrets by kind and spelling") + note
+
+
+def _share(report: Report, kind: str, transform: str) -> tuple[int, int]:
+    cell = report.cell(kind, transform)
+    return cell.get(Outcome.LEAKED.value, 0), sum(cell.values())
+
+
+def _carriers(report: Report) -> str:
+    shares = {carrier.value: _carried(report, carrier) for carrier in Carrier}
+    return f"<p>{Defence.BOTH.value}:</p>" + bars(shares, "share of leaked secrets by carrier")
+
+
+def _carried(report: Report, carrier: Carrier) -> tuple[int, int]:
+    counts = {outcome: report.tally.carriers[Defence.BOTH, carrier.value, outcome] for outcome in Outcome}
+    return counts[Outcome.LEAKED], sum(counts.values())
+
+
+def _splits(report: Report) -> str:
+    shares = {}
+    for split in Split:
+        counts = report.split_counts(split)
+        shares[split.value] = counts[Outcome.LEAKED.value], sum(counts.values())
+    note = '<p class="note">Every spelling and kind, where nothing but detectors stood.</p>'
+    return bars(shares, "share of leaked secrets by how they were cut up") + note
+
+
+def _ordinary(report: Report) -> str:
+    rows = [
+        (defence.value, *(report.false_denials(defence)[name] for name in ("texts", "denied", "redacted")))
+        for defence in DEFENCES
+    ]
+    table = _table(("defence", "texts", "denied", "redacted"), rows)
+    return table + f"<p>Steps that needed no approval: {report.autonomy():.1%}.</p>"
+
+
+def _matching(report: Report) -> str:
+    counts = report.tally.matching
+    return (
+        f"<p>{counts['received']} requests arrived, {counts['recorded']} sends are on record; "
+        f"{counts['unrecorded']} without a record, {counts['unseen']} that never arrived.</p>"
+    )
