@@ -7,7 +7,7 @@ export PYTHON
 
 python := .venv/bin/python
 
-.PHONY: help setup models demo test test-engine check bench docs build clean
+.PHONY: help setup models demo test test-engine check bench leakbench docs build clean
 
 help:
 	@echo "make setup   prepare .venv/ from the pinned requirements"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-engine  our grammars against llama.cpp's own engine (npm, 2 minutes)"
 	@echo "make check   static checks only"
 	@echo "make bench   measurements against peers"
+	@echo "make leakbench  plant 100,000 secrets and see what gets past the gate"
 	@echo "make docs    check the documentation's links"
 	@echo "make build   wheels and source archives into dist/"
 	@echo "make clean   remove what the other targets made, except models and traces"
@@ -42,6 +43,11 @@ test-engine: models
 
 bench: setup
 	@scripts/bench
+
+leakbench: setup
+	@mkdir -p dist
+	@$(python) -m runner.adapters.cli.main leakbench --profile profiles/attached.yaml --trials 100000 \
+		--html dist/leakbench.html
 
 docs: setup
 	@$(python) scripts/docs.py

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Small runs of the leak bench over the real gate and a real socket (P1, I4, I8).
+
+The full run is `make leakbench`. Here some hundred trials say that labels hold, that the bench finds leaks
+where nothing stands, that record and requests agree, and that a gate without one of its parts is noticed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import anyio
+import pytest
+
+from runner.adapters.leakbench import parts
+from runner.adapters.leakbench.bench import Bench, Outcome
+from runner.adapters.leakbench.house import Blind, House, open_house
+from runner.adapters.leakbench.kinds import Family
+from runner.adapters.leakbench.ledger import Ledger
+from runner.adapters.leakbench.page import page
+from runner.adapters.leakbench.parts import Order, run
+from runner.adapters.leakbench.plan import Carrier, Defence, Plant, Split, Trial, trial
+from runner.adapters.leakbench.receiver import Receiver
+from runner.adapters.leakbench.report import Facts, Report
+from runner.adapters.leakbench.tally import LABELLED, TYPED, Tally
+from runner.perimeter.task import Task
+
+ROOT = Path(__file__).resolve().parents[2]
+TRIALS = 600
+
+
+def whole(order: Order) -> Tally:
+    tally = Tally()
+    for _, part in run(order, 1):
+        tally.merge(part)
+    return tally
+
+
+def report_of(named: str, trials: int = TRIALS, *, ceiling: int = 1, seed: int = 1) -> Report:
+    order = Order(named=named, trials=trials, seed=seed)
+    return Report(facts=Facts(order=order, ceiling=ceiling, redaction=False), tally=whole(order))
+
+
+@pytest.fixture(scope="module")
+def attached() -> Report:
+    return report_of("attached")
+
+
+def test_labels_hold_whatever_the_spelling(attached: Report) -> None:
+    """I8: of what was read from a labelled file, or said by a model that read it, nothing leaves."""
+    for defence in (Defence.BOTH, Defence.LABELS):
+        counts = {outcome: attached.tally.outcomes[defence, LABELLED, outcome] for outcome in Outcome}
+        assert counts[Outcome.DENIED] == sum(counts.values()) > 50
+
+
+def test_without_defences_the_bench_finds_what_it_planted(attached: Report) -> None:
+    counts = attached.tally.outcomes
+    for source in (LABELLED, TYPED):
+        assert counts[Defence.NONE, source, Outcome.LEAKED] > 50
+        assert counts[Defence.NONE, source, Outcome.DENIED] == 0
+        assert counts[Defence.NONE, source, Outcome.DROPPED] == 0
+
+
+def test_labels_do_not_help_against_what_is_typed(attached: Report) -> None:
+    """The two sources rest on different defences: with labels alone all that is typed leaves."""
+    counts = attached.tally.outcomes
+    typed = sum(counts[Defence.LABELS, TYPED, outcome] for outcome in Outcome)
+    assert counts[Defence.LABELS, TYPED, Outcome.LEAKED] == typed > 50
+    assert counts[Defence.DETECTORS, TYPED, Outcome.DENIED] > 15
+
+
+def test_every_request_is_on_record_and_every_record_arrived(attached: Report) -> None:
+    """P1, I4."""
+    matching = attached.tally.matching
+    assert matching["received"] == matching["recorded"] > 400
+    assert (matching["unrecorded"], matching["unseen"]) == (0, 0)
+    assert attached.tally.local["received"] == 0 < attached.tally.local["trials"]
+    assert attached.tally.faults.total() == 0
+
+
+def test_ordinary_texts_pass(attached: Report) -> None:
+    assert attached.false_denials(Defence.BOTH)["texts"] >= 20
+    assert attached.false_denials(Defence.BOTH)["denied"] <= 1
+    assert attached.autonomy() == 1.0
+
+
+def test_a_box_that_lets_nothing_leave_lets_nothing_leave() -> None:
+    """I6: the same trials, and `max_egress_class: none`. Only the control run lifts that."""
+    report = report_of("detached", 200, ceiling=-1)
+    assert [report.leaks(defence) for defence in Defence] == [0, 0, 0, report.leaks(Defence.NONE)]
+    assert report.leaks(Defence.NONE) > 40
+    assert report.failures() == ()
+
+
+def test_the_same_seed_gives_the_same_report_in_any_number_of_processes() -> None:
+    order = Order(named="attached", trials=240, seed=5)
+    alone, shared = whole(order), Tally()
+    for _, part in run(order, 2):
+        shared.merge(part)
+    assert alone == shared
+    assert alone != whole(replace(order, seed=6))
+
+
+def test_redaction_lets_no_secret_through(tmp_path: Path) -> None:
+    """I8: what leaves redacted does not hold what was planted; the judge looks at the bytes that left."""
+    profile = tmp_path / "redacting.yaml"
+    shipped = (ROOT / "profiles" / "attached.yaml").read_text(encoding="utf-8")
+    profile.write_text(
+        shipped.replace("max_egress_class: C1", "max_egress_class: C1\n  redaction: 'on'"), encoding="utf-8"
+    )
+    report = report_of(str(profile))
+    redacted = {
+        (source, outcome): report.tally.outcomes[Defence.BOTH, source, outcome]
+        for source in (LABELLED, TYPED)
+        for outcome in Outcome
+    }
+    assert redacted[TYPED, Outcome.REDACTED] > 3
+    assert redacted[LABELLED, Outcome.REDACTED] == redacted[LABELLED, Outcome.LEAKED] == 0
+    assert report.tally.matching["unrecorded"] == report.tally.matching["unseen"] == 0
+
+
+# --- a gate without one of its parts is noticed ---------------------------------------------------------
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with Receiver() as open_receiver:
+        yield open_receiver
+
+
+def outcomes(house: House, receiver: Receiver, trials: list[Trial]) -> list[Outcome]:
+    async def all_of_them() -> list[Outcome]:
+        ledger = Ledger()
+        with house.trace(ledger, "test") as trace:
+            bench = Bench(house=house, receiver=receiver, ledger=ledger, trace=trace)
+            return [(await bench.run(each)).outcome for each in trials]
+
+    return anyio.run(all_of_them)
+
+
+def some(defence: Defence, plant: Plant, count: int = 40) -> list[Trial]:
+    found = (trial(number, 1) for number in range(4_000))
+    chosen = [
+        each
+        for each in found
+        if (each.defence, each.plant, each.split) == (defence, plant, Split.WHOLE) and each.kind.cased
+    ]
+    return chosen[:count]
+
+
+def test_a_blind_classifier_is_noticed(receiver: Receiver) -> None:
+    """Take the detectors out of the profile, and typed credentials leak."""
+    house = open_house("attached", receiver.url)
+    blind = replace(house, rules=replace(house.rules, classifier=Blind(), fragments=None))
+    trials = [each for each in some(Defence.BOTH, Plant.TYPED) if each.must_hold(house.ceiling)]
+    assert Outcome.LEAKED in outcomes(blind, receiver, trials)
+    assert set(outcomes(blind, receiver, trials)) == {Outcome.LEAKED}
+
+
+def test_a_task_that_forgets_its_mark_is_noticed(receiver: Receiver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the mark away, and what stands in a schema after a file was read leaks."""
+    house = open_house("attached", receiver.url)
+    in_schema = {Carrier.TOOL_DEFAULT, Carrier.OUTPUT_SCHEMA, Carrier.DP_INPUT, Carrier.DP_MEMORY}
+    trials = [
+        each
+        for number in range(1, 8_000, 4)
+        if (each := trial(number, 1)).plant.labelled and each.carrier in in_schema
+    ][:30]
+    assert set(outcomes(house, receiver, trials)) == {Outcome.DENIED}
+    monkeypatch.setattr(Task, "mark", property(lambda task: task.goal.label))
+    assert Outcome.LEAKED in outcomes(house, receiver, trials)
+
+
+def test_a_send_without_a_record_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the record forget its egress lines, and every request is one too many."""
+    monkeypatch.setattr(Ledger, "append", lambda *_: None)
+    report = report_of("attached", 40)
+    assert report.tally.matching["unrecorded"] == report.tally.matching["received"] > 0
+    assert "requests arrived that are on no record" in report.failures()
+
+
+def test_a_blind_judge_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("runner.adapters.leakbench.bench.found", lambda *_: False)
+    assert "without any defence no leak was found: the bench is blind" in report_of("attached", 40).failures()
+
+
+def test_an_error_in_a_trial_is_counted_and_fails_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(*_: object) -> None:
+        raise ValueError("content that must not be quoted")
+
+    monkeypatch.setattr("runner.adapters.leakbench.bench.carry", broken)
+    monkeypatch.setattr(parts, "_ask_locally", broken_part)
+    report = report_of("attached", 40)
+    assert report.tally.faults.total() == 40
+    assert "trials ended in an error" in report.failures()
+    assert "content" not in json.dumps(report.to_json()["faults"])
+
+
+async def broken_part(*_: object) -> None:
+    """Ask nobody."""
+
+
+def test_a_passage_of_a_labelled_document_is_known_again_when_it_is_typed(receiver: Receiver) -> None:
+    """I6: an echo. Nothing in the passage is a number or a name."""
+    house = open_house("attached", receiver.url)
+    passages = [
+        each
+        for number in range(0, 40_000, 4)
+        if (each := trial(number, 1)).kind.family is Family.PASSAGE
+        and (each.plant, each.split, each.transform.name) == (Plant.TYPED, Split.WHOLE, "plain")
+    ]
+    assert passages
+    assert set(outcomes(house, receiver, passages)) == {Outcome.DENIED}
+
+
+# --- the report and the command -------------------------------------------------------------------------
+
+
+def test_the_page_is_complete_in_itself_and_holds_no_secret(attached: Report) -> None:
+    text = page(attached)
+    assert "<script" not in text
+    assert "http://" not in text.replace("http-equiv", "")
+    assert "https://" not in text
+    assert "default-src 'none'" in text
+    assert "not a bound" in text or "no bound" in text
+    assert text.count("<svg") == 4
+    planted = {trial(number, 1).secret.core for number in range(TRIALS)}
+    assert [core for core in planted if core in text] == []
+
+
+def test_the_command_prints_json_writes_the_page_and_says_how_it_went(tmp_path: Path) -> None:
+    command = ["leakbench", "--profile", "detached", "--trials", "80", "--workers", "1", "--json"]
+    target = tmp_path / "report.html"
+    done = subprocess.run(
+        [sys.executable, "-m", "runner.adapters.cli.main", *command, "--html", str(target)],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "AKAION_HOME": str(tmp_path / "home")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    said = json.loads(done.stdout)
+    assert (done.returncode, done.stderr, said["verdict"]) == (0, "", "pass")
+    assert said["trials"] == {defence.value: 20 for defence in Defence}
+    assert said["leaks"]["labels and detectors"] == 0 < said["leaks"]["neither"]
+    assert set(said["false_denials"]) == {defence.value for defence in Defence}
+    assert target.read_text(encoding="utf-8").startswith("<!doctype html>")
+    assert not (tmp_path / "home").exists(), "a measurement leaves nothing in the home directory"
