@@ -12,7 +12,8 @@ person, citations, dates, amounts and numbers of documents are in these texts on
 One class is measured and not counted, `supplier`: letterheads of other firms. Their bank details and mail
 addresses are those of organisations, but no rule can tell, and the answer is to list them as public.
 
-The texts are those of the leak bench (`runner.adapters.leakbench.benign`): a figure speaks about its generator.
+The texts are those of the leak bench, `runner.adapters.leakbench.benign`: a figure speaks about its
+generator.
 """
 
 import argparse

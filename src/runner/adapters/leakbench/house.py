@@ -23,7 +23,7 @@ from runner.kernel.labels import BOTTOM, DataClass
 from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
 from runner.kernel.ports import Backend, Effect, Locality, Root
 from runner.kernel.registers import Listed
-from runner.perimeter.classify import EchoIndex, compile_registers
+from runner.perimeter.classify import EchoIndex, Registers, compile_registers
 from runner.perimeter.client import Registration
 from runner.perimeter.gate import Perimeter
 from runner.perimeter.policy import Policy, ToolGrant, decide
@@ -83,6 +83,7 @@ class House:
     codec: Backend
     ceiling: int
     rules: Rules
+    registers: Registers
     remote: Registration
 
     def perimeter(self, defence: Defence, trace: Trace, local: ScriptedBackend, *, level: int) -> Perimeter:
@@ -117,7 +118,7 @@ class House:
 
     def _rules(self, defence: Defence) -> Rules:
         if defence.detectors:
-            return replace(self.rules, echo=EchoIndex(_KEY))
+            return replace(self.rules, echo=EchoIndex(_KEY, registers=self.registers))
         return replace(self.rules, classifier=Blind(), fragments=None, echo=Deaf(_KEY))
 
     def _remote(self, defence: Defence) -> Registration:
@@ -168,11 +169,13 @@ def open_house(named: str, url: str, *, own: Sequence[str] = (), public: Sequenc
     config = parse_config(source.data, file=source.file, locate=source.line)
     config = config.model_copy(update={"inference": _inference(config, url)})
     codec = backends_of(config, source)[REMOTE]
+    registers = _registers(config, source, own, public)
     return House(
         config=config,
         codec=codec,
         ceiling=ceiling_of(config),
-        rules=_rules(config, source, own, public),
+        rules=rules_of(config, registers, key=_KEY, ours=()),
+        registers=registers,
         remote=registrations_of(config, {REMOTE: codec})[REMOTE],
     )
 
@@ -198,15 +201,14 @@ def _inference(config: Config, url: str) -> InferenceConfig:
     return InferenceConfig(remote=remote, prefer=REMOTE, timeout_s=config.inference.timeout_s)
 
 
-def _rules(config: Config, source: ProfileSource, own: Sequence[str], public: Sequence[str]) -> Rules:
+def _registers(config: Config, source: ProfileSource, own: Sequence[str], public: Sequence[str]) -> Registers:
     lines = register_lines(config, source)
-    registers = compile_registers(
+    return compile_registers(
         clients=(*lines.get("clients", ()), *_listed((*CLIENT_PERSONS, *CLIENT_FIRMS))),
         own=(*lines.get("own_identity", ()), *_listed(own)),
         public=(*lines.get("public", ()), *_listed(public)),
         key=_KEY,
     )
-    return rules_of(config, registers, key=_KEY, ours=())
 
 
 def _listed(names: Sequence[str]) -> tuple[Listed, ...]:
