@@ -156,7 +156,7 @@ class Report:
             yield {**asdict(place), "leaks": count, "first_trial": self.tally.first[place]}
 
     def broken(self) -> Iterator[tuple[str, str, int, int]]:
-        """Yield kind, transform, leaks and first trial of what may not leak and did, the most frequent first."""
+        """Yield kind, transform, leaks and first trial of what may not leak and did, most leaks first."""
         counts: Counter[tuple[str, str]] = Counter()
         first: dict[tuple[str, str], int] = {}
         for place, count in self.tally.broken.items():
