@@ -176,7 +176,8 @@ class Config(_Section):
         local = self.inference.local
         if local is not None and local.model == model:
             return local
-        return LocalInference(runtime="embedded", model=model, context=OPINION_CONTEXT)
+        threads = 0 if local is None else local.threads
+        return LocalInference(runtime="embedded", model=model, context=OPINION_CONTEXT, threads=threads)
 
 
 _FIXES: Final[Mapping[str, str]] = {

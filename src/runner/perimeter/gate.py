@@ -14,6 +14,7 @@ from runner.kernel.decisions import Denied, Release, Span
 from runner.kernel.errors import PerimeterError, SealError
 from runner.kernel.inference import WireRequest
 from runner.kernel.labels import DataClass, Label
+from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Approver, Backend, Clock, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.opinions import Opinions
@@ -175,6 +176,14 @@ class Perimeter:
         if self.registration(backend).terms.local:
             return False
         return await self._opinions.give(outgoing.request, task, self)
+
+    async def opinion_on(self, text: str) -> Opinion | None:
+        """Ask for a second opinion on `text`, as a task of its own on record; return it, None for no opinion.
+
+        None too where the profile asks nobody. Raises `ClassifierFault` and `TraceError`.
+        """
+        with self.task(text) as task:
+            return None if self._opinions is None else await self._opinions.about(task.goal, task, self)
 
     def registration(self, backend: str) -> Registration:
         """Return how `backend` is registered; raise `SealError` if it is not."""

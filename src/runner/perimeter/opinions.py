@@ -94,10 +94,18 @@ class Opinions:
         asked = False
         for block in dict.fromkeys(block for message in request.messages for block in message.blocks):
             if block.kind is not BlockKind.INSTRUCTION and not task.has_opinion(block):
-                opinion = await self._of(block, task, gate)
-                task.opined(block, opinion, by=self.name, version=self.version)
+                await self.about(block, task, gate)
                 asked = True
         return asked
+
+    async def about(self, block: Block, task: Task, gate: Gate) -> Opinion | None:
+        """Ask about `block`, put what was said on record, and return it: None for a fault that counts as C3.
+
+        Raises as `give` does.
+        """
+        opinion = await self._of(block, task, gate)
+        task.opined(block, opinion, by=self.name, version=self.version)
+        return None if isinstance(opinion, ClassifierFault) else opinion
 
     async def _of(self, block: Block, task: Task, gate: Gate) -> Opinion | ClassifierFault:
         """Return the highest opinion on `block`, or the fault of whoever gave none."""

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`akaion explain`: what the rules find in a text, where, and why.
+"""`akaion explain`: what the rules find in a text, where, and why; and what a second opinion says of it.
 
-Owns the words for rules and views. Judges nothing: the classifier of the profile does. Nothing is sent and
-nothing is kept. Carries I12: what was found is shown on the user's own terminal, inert, and nowhere else;
-a pipe and JSON get places and names of rules.
+Owns the words for rules and views. Judges nothing: the classifier of the profile does. Without `--second`
+nothing is sent and nothing is kept; with it, the model of the profile is asked through its perimeter, on
+record. Carries I12: what was found is shown on the user's own terminal, inert, and nowhere else; a pipe and
+JSON get places and names of rules.
 """
 
 import sys
@@ -12,12 +13,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
 
+import anyio
 import typer
 
 from runner.adapters.cli.answer import CLASSES
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import output, print_block, print_facts, print_json, print_line
-from runner.assembly import classifier_of
+from runner.assembly import classifier_of, open_profile
+from runner.kernel.opinions import Opinion
 from runner.perimeter.classify import RULES, Classification, Role, Span, View
 from runner.perimeter.classify.model import is_clear
 
@@ -36,22 +39,50 @@ def explain(
     file: Annotated[str, typer.Argument(help="A text file; - reads standard input.", show_default=False)],
     *,
     profile: ProfileOption = DEFAULT,
+    second: Annotated[
+        bool, typer.Option("--second", help="Ask the profile's second opinion too. That goes on record.")
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what the rules find in a text, where, and why.
+    """Say what the rules find in a text, where, and why; with --second, what the local model says of it.
 
     Uses the registers of the profile. What was found is shown on a terminal only. The class of a folder's
     grant, and echoes of what was read before, are not known here: this is what the text says by itself.
     """
     found = inspect(profile)
     text = _read(file)
+    named = found.config.perimeter.classifier
+    if second and found.config.opinion is None:
+        raise typer.BadParameter(f"the profile has no second opinion ({named})", param_hint="--second")
     result = classifier_of(found.config, found.source).classify(text)
+    said = _asked(profile, text) if second else None
     if as_json:
         spans = [_span_data(text, span) for span in result.spans]
         data = {"file": file, "class": result.data_class.name, "version": result.version, "spans": spans}
-        print_json(data)
+        print_json(data | ({"second": {"by": named, **_opinion_data(said)}} if second else {}))
         return
     _print(text, result)
+    if found.config.opinion is not None:
+        words = _opinion_words(said) if second else "not asked; --second asks it"
+        print_facts(output(), (("Second opinion", f"{named}: {words}"),))
+
+
+def _asked(profile: str, text: str) -> Opinion | None:
+    """Return what the profile's second opinion says of `text`; None for no opinion, which counts as C3."""
+    with open_profile(profile) as runtime:
+        return anyio.run(runtime.perimeter.opinion_on, text)
+
+
+def _opinion_words(said: Opinion | None) -> str:
+    if said is None:
+        return "none could be had, so the text counts as C3"
+    return f"{said}, {CLASSES[said.data_class]}" if said.data_class else f"{said}, nothing to add"
+
+
+def _opinion_data(said: Opinion | None) -> dict[str, str]:
+    if said is None:
+        return {"opinion": "fault", "class": "C3"}
+    return {"opinion": said.value, "class": said.data_class.name}
 
 
 def _read(file: str) -> str:

@@ -17,10 +17,10 @@ from typing import Final, Literal
 from runner.adapters.cli import machine
 from runner.adapters.cli.book import read_book
 from runner.adapters.cli.models import MIB, state_of
-from runner.adapters.cli.profiles import Inspected, inspect, missing_for
+from runner.adapters.cli.profiles import Inspected, classifier_words, inspect, missing_for
 from runner.assembly import Places
 from runner.capability.models import Catalogue, ModelEntry, models_dir, verify
-from runner.kernel.config import Config
+from runner.kernel.config import Config, LocalInference
 from runner.kernel.errors import ConfigError, ModelError, TraceError
 
 Grade = Literal["ok", "warn", "fail"]
@@ -56,6 +56,7 @@ def checks(named: str, *, deep: bool) -> Iterator[Check]:
     else:
         yield Check(name="profile", grade="ok", found=f"{profile.source.file} can be used")
         yield from _folders(profile)
+        yield _classifier(profile)
     yield _engine(profile)
     yield from _weights(profile, deep=deep)
     yield from _endpoints(profile)
@@ -89,32 +90,39 @@ def _folders(profile: Inspected) -> Iterator[Check]:
 # --- models --------------------------------------------------------------------------------------
 
 
-def _needs_engine(profile: Inspected | None) -> bool:
-    local = None if profile is None else profile.config.inference.local
-    return local is not None and local.runtime == "embedded"
+def _embedded(profile: Inspected | None) -> list[LocalInference]:
+    """Return the models the profile wants in this process: the local one, and the second opinion."""
+    named = () if profile is None else (profile.config.inference.local, profile.config.opinion)
+    return [model for model in named if model is not None and model.runtime == "embedded"]
+
+
+def _classifier(profile: Inspected) -> Check:
+    """Return who judges what would leave. Whether its weights are here is said where weights are."""
+    return Check(name="classifier", grade="ok", found=classifier_words(profile.config))
 
 
 def _engine(profile: Inspected | None) -> Check:
     version = machine.engine_version()
     if version is not None:
         return Check(name="embedded engine", grade="ok", found=f"xllamacpp {version}")
-    grade: Grade = "fail" if _needs_engine(profile) else "warn"
+    grade: Grade = "fail" if _embedded(profile) else "warn"
     fix = "pip install 'akaion-runner[embedded]'"
     return Check(name="embedded engine", grade=grade, found="cannot be imported", fix=fix)
 
 
 def _weights(profile: Inspected | None, *, deep: bool) -> Iterator[Check]:
     """Yield a check for each model of the catalogue, and for a file of weights that the profile names."""
-    local = profile.config.inference.local if profile is not None and _needs_engine(profile) else None
-    if profile is not None and local is not None and local.weights is not None:
-        path = profile.resolve(local.weights)
+    embedded = _embedded(profile)
+    file = next((model.weights for model in embedded if model.weights is not None), None)
+    if profile is not None and file is not None:
+        path = profile.resolve(file)
         if path.is_file():
             yield _fits(f"weights {path.name}", path.stat().st_size, needed=True)
         else:
             fix = "correct inference.local.weights in the profile"
             yield Check(name=f"weights {path.name}", grade="fail", found="missing", fix=fix)
     for name, entry in Catalogue.bundled().entries.items():
-        needed = local is not None and local.weights is None and local.model == name
+        needed = any(model.weights is None and model.model == name for model in embedded)
         yield _model(name, entry, needed=needed, deep=deep)
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from runner.adapters.cli.exits import Status
-from runner.adapters.cli.profiles import Inspected, JsonOption, inspect, missing_for
+from runner.adapters.cli.profiles import Inspected, JsonOption, classifier_words, inspect, missing_for
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
 from runner.kernel.config import Grant
 from runner.kernel.errors import ConfigError
@@ -64,6 +64,7 @@ def _summary(found: Inspected) -> Iterator[tuple[str, str]]:
     config, inference = found.config, found.config.inference
     yield "Profile", f"{found.source.file}, based on {config.profile}"
     yield "May leave", _ceiling_words(config.perimeter.max_egress_class)
+    yield "Classifier", classifier_words(config)
     local, remote = inference.local, inference.remote
     if local is not None:
         yield "Local model", f"{local.model}, {local.endpoint or 'in this process'}"
@@ -95,6 +96,7 @@ def _summary_data(found: Inspected, warning: str) -> dict[str, Any]:
         "ok": True,
         "warning": warning,
         "file": found.source.file,
+        "classifier": classifier_words(found.config),
         "trace": str(found.places.trace),
         "key": str(found.places.key),
         "config": found.config.model_dump(mode="json", by_alias=True),

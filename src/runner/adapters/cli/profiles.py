@@ -100,3 +100,14 @@ def missing_for(named: str) -> str:
     except ModelError as error:
         return str(error)
     return " ".join(f"{mistake}." for mistake in runtime.missing_paths())
+
+
+def classifier_words(config: Config) -> str:
+    """Return who judges beside the rules, in plain words."""
+    model = config.opinion
+    if model is None:
+        return "rules only"
+    where = "in this process" if model.endpoint is None else f"at {model.endpoint}"
+    remote = config.inference.remote
+    when = "about what would leave" if remote is not None else "about nothing: there is no remote backend"
+    return f"rules, and {model.model} {where} as second opinion, asked {when}"
