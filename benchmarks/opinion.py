@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Final
 
 import anyio
-from benign import CEILING, Generator, registers
+from benign import CEILING, registers
 
+from runner.adapters.leakbench.benign import Generator
 from runner.capability.backends.embedded import EmbeddedBackend
 from runner.capability.models import Catalogue, models_dir
 from runner.capability.transport.inprocess import EngineTransport

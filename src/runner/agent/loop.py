@@ -65,7 +65,7 @@ class AgentLoop:
         when the run could not be recorded, `SealError` when blocks were tampered with, `ClassifierFault`
         when `goal` itself could not be classified, and `PerimeterError` for a matter that no grant names.
         """
-        with self._client.task(goal, data_class=data_class, matter=matter) as task:
+        async with self._client.task(goal, data_class=data_class, matter=matter) as task:
             session = Session(
                 client=self._client,
                 tools=self._tools,

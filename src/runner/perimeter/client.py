@@ -7,7 +7,7 @@ help, the request is rewritten, encoded again and judged again: what leaves is a
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, assert_never, final
@@ -31,6 +31,7 @@ from runner.kernel.messages import Block, BlockKind
 from runner.kernel.ports import Backend, Credential, LocalityCheck, ServerCheck, Transport
 from runner.perimeter.aside import aside
 from runner.perimeter.exchange import exchange
+from runner.perimeter.opening import Opening
 from runner.perimeter.outgoing import Gate, Outgoing, Shown, judge_request, record_send, restored
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import BackendTerms, Checked
@@ -79,10 +80,8 @@ class Boundary(Gate, Protocol):
     async def second_opinion(self, outgoing: Outgoing, backend: str, task: Task) -> bool:
         """Say whether somebody was asked about what would leave: then it is to be judged again."""
 
-    def task(
-        self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None
-    ) -> AbstractContextManager[Task]:
-        """Open a task for a goal of at least this class, and of this matter."""
+    def task(self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None) -> Opening:
+        """Return the opening of a task for a goal of at least this class, and of this matter."""
 
 
 @final
@@ -110,14 +109,13 @@ class SealedClient(Sealed):
         """The perimeter that sealed this client, to be compared by identity only."""
         return self._boundary
 
-    def task(
-        self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None
-    ) -> AbstractContextManager[Task]:
-        """Open a task for what the user asked, inside this client's perimeter.
+    def task(self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None) -> Opening:
+        """Return the opening of a task for what the user asked, inside this client's perimeter.
 
-        `data_class` is the least class of `goal`, as the user says: None for what anybody types. `matter` is
-        the client matter it is for, as a grant of the profile names it. Entering raises `PerimeterError` for
-        one that no grant names.
+        Use it by `with`, and on an event loop by `async with`: a long goal then holds up nobody. `data_class`
+        is the least class of `goal`, as the user says: None for what anybody types. `matter` is the client
+        matter it is for, as a grant of the profile names it. Raises `PerimeterError` for one that no grant
+        names.
         """
         return self._boundary.task(goal, data_class=data_class, matter=matter)
 

@@ -6,8 +6,8 @@ call to `client.py` and `toolbox.py`, and the rules to `release.py` and `policy.
 """
 
 import threading
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final, final
 
 from runner.kernel.decisions import Denied, Release, Span
@@ -17,6 +17,7 @@ from runner.kernel.labels import DataClass, Label
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Approver, Backend, Clock, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
+from runner.perimeter.opening import Opening
 from runner.perimeter.opinions import Opinions
 from runner.perimeter.outgoing import Outgoing
 from runner.perimeter.policy import Policy
@@ -24,7 +25,7 @@ from runner.perimeter.probe import grade_address, grade_server
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import Checked, Rules, judge
 from runner.perimeter.sealed import claim_witness
-from runner.perimeter.task import Task
+from runner.perimeter.task import Examined, Task, examine
 from runner.perimeter.toolbox import SealedTools
 from runner.perimeter.trace import records
 from runner.perimeter.trace.commit import caps_digest
@@ -93,19 +94,27 @@ class Perimeter:
                 )
         return SealedTools(_WITNESS, self, by_name)
 
-    @contextmanager
-    def task(
-        self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None
-    ) -> Iterator[Task]:
-        """Open a task for what the user asked, and close it on record however it ends.
+    def task(self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None) -> Opening:
+        """Return the opening of a task for what the user asked, closed on record however it ends.
 
-        `data_class` is the least class of `goal`, as the user says; None leaves it at the default. `matter`
-        is the one that it is for. Raises `PerimeterError` for a matter that no grant names.
+        Use it by `with`, and on an event loop by `async with`. `data_class` is the least class of `goal`, as
+        the user says; None leaves it at the default. `matter` is the one that it is for. Raises
+        `PerimeterError` for a matter that no grant names.
         """
         if matter is not None and matter not in self.policy.matters:
             known = ", ".join(sorted(self.policy.matters)) or "none"
             raise PerimeterError(f"no grant names this matter. Fix: use one of the profile's: {known}")
-        task = Task(
+        rules = self._rules
+        reading = partial(
+            examine, classifier=rules.classifier, echo=rules.echo, fault_as_c3=rules.fault_as_c3
+        )
+        opening = partial(self._open_task, data_class=data_class, matter=matter)
+        return Opening(goal, reading, opening)
+
+    def _open_task(
+        self, goal: str, examined: Examined, *, data_class: DataClass | None, matter: str | None
+    ) -> Task:
+        return Task(
             goal,
             trace=self.trace,
             classifier=self._rules.classifier,
@@ -114,13 +123,8 @@ class Perimeter:
             matter=matter,
             redactor=Redactor(self.trace.mint_id) if self._rules.redaction else None,
             echo=self._rules.echo,
+            examined=examined,
         )
-        try:
-            yield task
-        except BaseException as error:
-            task.end("failed" if isinstance(error, Exception) else "cancelled")
-            raise
-        task.end(task.outcome)
 
     def release(
         self,
@@ -182,7 +186,7 @@ class Perimeter:
 
         None too where the profile asks nobody. Raises `ClassifierFault` and `TraceError`.
         """
-        with self.task(text) as task:
+        async with self.task(text) as task:
             return None if self._opinions is None else await self._opinions.about(task.goal, task, self)
 
     def registration(self, backend: str) -> Registration:

@@ -88,12 +88,14 @@ class Task:
         matter: str | None = None,
         redactor: Redactor | None = None,
         echo: EchoIndex | None = None,
+        examined: Examined | None = None,
     ) -> None:
         """Open the task on record; without a `redactor` nothing in it is ever redacted.
 
         `data_class` is the least class of `goal`, as its user says; None leaves it at `GOAL_DEFAULT`.
         `matter` is the one that the task is for; without one, the first whose content it reads. `echo` is
-        what this runtime's tasks have read: text that repeats it takes its class.
+        what this runtime's tasks have read: text that repeats it takes its class. `examined` is what was
+        found in `goal` before, by this classifier and these echoes.
         Raises `ClassifierFault`, unless the profile counts a fault as C3.
         """
         self.id = trace.mint_id()
@@ -110,7 +112,7 @@ class Task:
         self._matters = frozenset() if matter is None else frozenset({matter})
         label = Label(default=GOAL_DEFAULT) if data_class is None else Label(declared=data_class)
         label = replace(label, matters=self._matters)
-        examined = self.examine(goal)
+        examined = examined or self.examine(goal)
         found = label.with_detected(max(examined.detected, examined.echoed))
         start = records.TaskStart(
             goal_commit=trace.commit(_payload(goal)),
@@ -250,15 +252,7 @@ class Task:
 
         Raises `ClassifierFault`, unless the profile counts a fault as C3.
         """
-        echoed = DataClass.C0
-        hits: tuple[Hit, ...] = ()
-        try:
-            echoed = self._echo.class_of(text)
-            finding = ask_classifier(self._classifier, text)
-            detected, hits = finding.data_class, tuple(finding.spans)
-        except Exception as fault:  # noqa: BLE001 - any fault of any classifier closes (I7)
-            detected = self._of_fault(fault)
-        return Examined(text=text, echoed=echoed, detected=detected, hits=hits)
+        return examine(text, self._classifier, self._echo, fault_as_c3=self._fault_as_c3)
 
     def redact(self, request: InferenceRequest, *, above: DataClass) -> RedactedRequest | None:
         """Return `request` without what is above the class `above`; None where that cannot be done.
@@ -299,13 +293,30 @@ class Task:
             if self.redactor is not None:
                 self.redactor.learn(examined.text, examined.hits)
         except Exception as fault:  # noqa: BLE001 - as in `examine`
-            return self._of_fault(fault)
+            return _of_fault(fault, as_c3=self._fault_as_c3)
         return examined.detected
 
-    def _of_fault(self, fault: Exception) -> DataClass:
-        if self._fault_as_c3:
-            return DataClass.C3
-        raise ClassifierFault(f"the classifier failed ({type(fault).__name__})") from None
+
+def examine(text: str, classifier: Classifier, echo: EchoIndex, *, fault_as_c3: bool) -> Examined:
+    """Return what `echo` and `classifier` find in `text`. Pure: it may run in a worker thread.
+
+    Raises `ClassifierFault`, unless `fault_as_c3`.
+    """
+    echoed = DataClass.C0
+    hits: tuple[Hit, ...] = ()
+    try:
+        echoed = echo.class_of(text)
+        finding = ask_classifier(classifier, text)
+        detected, hits = finding.data_class, tuple(finding.spans)
+    except Exception as fault:  # noqa: BLE001 - any fault of any classifier closes (I7)
+        detected = _of_fault(fault, as_c3=fault_as_c3)
+    return Examined(text=text, echoed=echoed, detected=detected, hits=hits)
+
+
+def _of_fault(fault: Exception, *, as_c3: bool) -> DataClass:
+    if as_c3:
+        return DataClass.C3
+    raise ClassifierFault(f"the classifier failed ({type(fault).__name__})") from None
 
 
 def _payload(text: str) -> bytes:
