@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How vLLM is told to hold a reply to a schema: `structured_outputs`, with one kind in it."""
+
+from typing import Any, ClassVar
+
+from .constrained import ConstrainedClient
+from .grammar import CompiledSchema
+
+
+class VllmClient(ConstrainedClient):
+    """A client of vLLM's OpenAI-like server. `model` is the name under which it is served."""
+
+    DEFAULT_URL: ClassVar[str] = "http://127.0.0.1:8000"
+
+    def constraint(self, compiled: CompiledSchema) -> dict[str, Any]:
+        """Return the lowered schema. The older `guided_json` is accepted by new servers, and ignored."""
+        return {"structured_outputs": {"json": compiled.lowered, "disable_any_whitespace": True}}
