@@ -22,6 +22,7 @@ from runner.agent.prompts import own_texts
 from runner.agent.steps import Budget, Event
 from runner.capability.backends.anthropic import AnthropicBackend
 from runner.capability.backends.embedded import EmbeddedBackend
+from runner.capability.backends.embeddings import OllamaEmbedder, OpenAIEmbedder
 from runner.capability.backends.listings import LlamaServerCheck, OllamaCheck
 from runner.capability.backends.llamacpp import LlamaCppBackend
 from runner.capability.backends.ollama import OllamaBackend
@@ -49,6 +50,8 @@ from runner.kernel.ports import (
     Backend,
     Credential,
     Effect,
+    Embedder,
+    Endpoint,
     Locality,
     SaltStore,
     SecondOpinion,
@@ -77,6 +80,8 @@ REMOTE: Final = "remote"
 """The names of the two backends a profile configures, as in the trace."""
 OPINION: Final = "opinion"
 """The name of the model that is asked for a second opinion, and for nothing else."""
+EMBEDDINGS: Final = "embeddings"
+"""What the name of a backend's embedding model ends in: `local-embeddings` is another backend on record."""
 _ENDPOINT: Final = re.compile(r"[A-Za-z]+://[^\x00-\x20\x7f/?#@\\]+(/|/v1/?)?")
 _HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f]*:[0-9a-f:.]+")
 
@@ -143,6 +148,7 @@ class Runtime:
         self._backends = _replaced(backends_of(config, source), codecs, _blame(source))
         self._adviser = _opinion_backend(config, _blame(source))
         self._opinions = _opinions(self._adviser, second_opinions, _blame(source))
+        self._embedders = _embedders(config, self._backends, _blame(source))
         remote = config.inference.remote
         self._credential = None if remote is None else _credential(remote, source)
         self._opened: Perimeter | None = None
@@ -192,7 +198,7 @@ class Runtime:
         """Return the sealed client of the backend "local" or "remote"; raise `SealError` without one."""
         if name not in self._backends:
             raise SealError(f"the profile configures no {name} backend")
-        return self.perimeter.seal(self._backends[name])
+        return self.perimeter.seal(self._backends[name], embedder=self._embedders.get(name))
 
     def loop(self, *, on_event: Callable[[Event], None] | None = None) -> AgentLoop:
         """Return an agent loop over this runtime's client and tools, within the profile's budget."""
@@ -224,7 +230,11 @@ class Runtime:
                 trace=trace,
                 clock=SystemClock(),
                 registrations=registrations_of(
-                    self.config, self._all_backends(), engines=self._engines, credential=self._credential
+                    self.config,
+                    self._all_backends(),
+                    embedders=self._embedders,
+                    engines=self._engines,
+                    credential=self._credential,
                 ),
                 approver=self._approver,
                 opinions=self._opinions,
@@ -296,7 +306,7 @@ class Runtime:
             profile=self.config.profile,
             policy_digest=policy_digest(policy_document(self._policy)),
             config_digest=config_digest(self.config.model_dump(mode="json")),
-            backends=tuple(self._all_backends()),
+            backends=(*self._all_backends(), *(each.name for each in self._embedders.values())),
             host_tools=host_tools,
             max_egress_class=self.config.perimeter.max_egress_class,
             classifier=RULES_ONLY if self._opinions is None else self._opinions.name,
@@ -312,35 +322,37 @@ def registrations_of(
     config: Config,
     backends: Mapping[str, Backend],
     *,
+    embedders: Mapping[str, Embedder] = MappingProxyType({}),
     engines: Mapping[str, EngineTransport] = MappingProxyType({}),
     credential: Credential | None = None,
 ) -> dict[str, Registration]:
     """Return each of `backends` with the terms that `config` sets for its name, and its only way out.
 
-    `engines` are the embedded ones by the name of their backend, `credential` is what the remote one gets.
-    Raises `LoopError` for a backend in this process without an engine.
+    Those of `embedders`, by the backend each belongs to, have its terms under a name of their own. `engines`
+    are the embedded ones by the name of their backend, `credential` is what the remote one gets. Raises
+    `LoopError` for a backend in this process without an engine.
     """
     timeout = float(config.inference.timeout_s)
     remote, ceiling = config.inference.remote, config.perimeter.ceiling
     registrations = {}
-    for name, backend in backends.items():
-        transport = engines.get(name) if backend.address.scheme == "inproc" else HttpTransport(timeout)
+    for side, endpoint in (*backends.items(), *embedders.items()):
+        transport = engines.get(side) if endpoint.address.scheme == "inproc" else HttpTransport(timeout)
         if transport is None:
             raise LoopError("the embedded engine was not made")
-        own = remote.max_class if name == REMOTE and remote is not None else None
-        model = config.opinion if name == OPINION else config.inference.local
+        own = remote.max_class if side == REMOTE and remote is not None else None
+        model = config.opinion if side == OPINION else config.inference.local
         terms = BackendTerms(
-            name=name,
-            local=name != REMOTE,
-            address=backend.address,
+            name=endpoint.name,
+            local=side != REMOTE,
+            address=endpoint.address,
             ceiling=ceiling if own is None or ceiling is None else min(ceiling, DataClass.parse(own)),
         )
-        registrations[name] = Registration(
+        registrations[endpoint.name] = Registration(
             terms=terms,
             transport=transport,
             locality=LoopbackCheck(),
-            server=None if name == REMOTE else _server_check(model, backend.address),
-            credential=credential if name == REMOTE else None,
+            server=None if side == REMOTE else _server_check(model, endpoint),
+            credential=credential if side == REMOTE else None,
             timeout_s=timeout,
         )
     return registrations
@@ -542,12 +554,29 @@ def _local_backend(name: str, local: LocalInference, blame: Blame) -> Backend:
     return LlamaCppBackend(name=name, model=model, address=address, context=context)
 
 
-def _server_check(local: LocalInference | None, address: Address) -> ServerCheck | None:
-    """Return what asks the local server about itself; None for the engine in this process."""
+def _embedders(config: Config, backends: Mapping[str, Backend], blame: Blame) -> dict[str, Embedder]:
+    """Return the codec of each embedding model that the profile names, by the backend it belongs to."""
+    found: dict[str, Embedder] = {}
+    local, remote = config.inference.local, config.inference.remote
+    if local is not None and local.embeddings is not None:
+        where, address = ("inference", "local", "embeddings_endpoint"), backends[LOCAL].address
+        if local.embeddings_endpoint is not None:
+            address = _address(local.embeddings_endpoint, where, blame)
+        codec = OllamaEmbedder if local.runtime == "ollama" else OpenAIEmbedder
+        found[LOCAL] = codec(name=f"{LOCAL}-{EMBEDDINGS}", model=local.embeddings, address=address)
+    if remote is not None and remote.embeddings is not None:
+        found[REMOTE] = OpenAIEmbedder(
+            name=f"{REMOTE}-{EMBEDDINGS}", model=remote.embeddings, address=backends[REMOTE].address
+        )
+    return found
+
+
+def _server_check(local: LocalInference | None, endpoint: Endpoint) -> ServerCheck | None:
+    """Return what asks the local server at `endpoint` about itself; None for the engine in this process."""
     if local is not None and local.runtime == "llamacpp":
-        return LlamaServerCheck(model=local.model, address=address)
+        return LlamaServerCheck(model=endpoint.model, address=endpoint.address)
     if local is not None and local.runtime == "ollama":
-        return OllamaCheck(model=local.model, address=address)
+        return OllamaCheck(model=endpoint.model, address=endpoint.address)
     return None
 
 

@@ -9,6 +9,7 @@ Imports the kernel's words and nothing of the rooms it stands in for, so that it
     client = perimeter.seal(backend, transport=backend.transport)
 """
 
+import base64
 import hashlib
 import json
 import threading
@@ -25,6 +26,8 @@ from runner.kernel.errors import BackendError, TraceError, TransportError
 from runner.kernel.inference import (
     Address,
     Answer,
+    EmbeddingReply,
+    EmbeddingRequest,
     InferenceReply,
     InferenceRequest,
     Usage,
@@ -32,7 +35,7 @@ from runner.kernel.inference import (
     WireRequest,
 )
 from runner.kernel.labels import DataClass
-from runner.kernel.messages import Json, JsonObject, ToolSpec
+from runner.kernel.messages import Block, Json, JsonObject, ToolSpec
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import (
     ApprovalRequest,
@@ -66,6 +69,7 @@ __all__ = [
     "ScriptedApprover",
     "ScriptedBackend",
     "ScriptedDecoder",
+    "ScriptedEmbedder",
     "ScriptedServer",
     "ScriptedTransport",
     "ServerError",
@@ -75,6 +79,7 @@ __all__ = [
     "broken",
     "first_instance",
     "oblige",
+    "vector_of",
 ]
 
 IN_PROCESS: Final = Address(scheme="inproc")
@@ -139,7 +144,7 @@ class ScriptedBackend:
         members = {
             "model": self._model,
             "messages": [
-                {"role": message.role.value, "content": [block.text for block in message.blocks]}
+                {"role": message.role.value, "content": [_said(block) for block in message.blocks]}
                 for message in request.messages
             ],
             "schema": request.schema,
@@ -161,6 +166,13 @@ class ScriptedBackend:
     def decoder(self, request: InferenceRequest, status: int) -> "ScriptedDecoder":  # noqa: ARG002 - the port
         """Return a decoder for what `transport` sends."""
         return ScriptedDecoder(status=status)
+
+
+def _said(block: Block) -> Json:
+    """Return the text of `block`, or its media: their type, and their bytes as base64."""
+    if block.media is None:
+        return block.text
+    return {"mime": block.media.mime, "data": base64.b64encode(block.media.data).decode("ascii")}
 
 
 class ScriptedDecoder:
@@ -227,6 +239,101 @@ class ScriptedTransport:
                 return reply(self._encoded[wire.body]), "stop"
 
 
+DIMENSIONS: Final = 8
+"""The length of the vectors that fakes give."""
+
+
+def vector_of(text: str) -> tuple[float, ...]:
+    """Return the vector that fakes give for `text`: eight numbers in [0, 1] made from its SHA-256."""
+    digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+    return tuple(byte / 255 for byte in digest[:DIMENSIONS])
+
+
+EmbeddingScript: TypeAlias = Sequence[Sequence[float]] | Exception
+"""One scripted answer to a batch: vectors, or an error to raise."""
+
+
+class ScriptedEmbedder:
+    """A codec for embeddings whose own `transport` answers each batch. Implements `Embedder`.
+
+    Answers with `replies` in order, and after the last, or without any, with `vector_of` each text.
+    `requests` holds every batch encoded, and `transport.sent` every wire request sent.
+    """
+
+    def __init__(
+        self,
+        *,
+        replies: Sequence[EmbeddingScript] = (),
+        name: str = "scripted-embeddings",
+        model: str = "scripted-embedder",
+        address: Address = IN_PROCESS,
+    ) -> None:
+        self._name = name
+        self._model = model
+        self._address = address
+        self.requests: list[EmbeddingRequest] = []
+        self.transport = _EmbeddingTransport(replies)
+
+    @property
+    def name(self) -> str:
+        """The configured name."""
+        return self._name
+
+    @property
+    def model(self) -> str:
+        """The model it asks for."""
+        return self._model
+
+    @property
+    def address(self) -> Address:
+        """Where its wire requests go."""
+        return self._address
+
+    def encode(self, request: EmbeddingRequest) -> WireRequest:
+        """Return `request` as plain JSON: model and texts."""
+        self.requests.append(request)
+        members = {"model": self._model, "input": [block.text for block in request.blocks]}
+        return WireRequest(
+            method="POST",
+            address=self._address,
+            path="/scripted-embeddings",
+            headers=(("Content-Type", "application/json"),),
+            body=json.dumps(members, ensure_ascii=False).encode("utf-8"),
+        )
+
+    def parse(self, request: EmbeddingRequest, status: int, body: bytes) -> EmbeddingReply:  # noqa: ARG002 - the port
+        """Return the vectors that `transport` sends, whatever they are; raise `BackendError` for no JSON."""
+        try:
+            return EmbeddingReply(vectors=tuple(map(tuple, json.loads(body))))
+        except (ValueError, TypeError):
+            raise BackendError(f"the scripted embedder answered {status} or broke off") from None
+
+
+class _EmbeddingTransport:
+    """Answers batches instead of sending them. Implements `Transport`."""
+
+    def __init__(self, replies: Sequence[EmbeddingScript]) -> None:
+        self._replies = tuple(replies)
+        self.sent: list[WireRequest] = []
+        self.credentials: list[Credential | None] = []
+
+    @asynccontextmanager
+    async def open(self, wire: WireRequest, *, credential: Credential | None) -> AsyncIterator[WireReply]:
+        """Yield the next scripted vectors. Raises the scripted error."""
+        position = len(self.sent)
+        self.sent.append(wire)
+        self.credentials.append(credential)
+        texts = json.loads(wire.body)["input"]
+        reply = self._replies[position] if position < len(self._replies) else list(map(vector_of, texts))
+        if isinstance(reply, Exception):
+            raise reply
+        yield WireReply(status=200, chunks=_one_chunk(json.dumps(reply).encode("ascii")))
+
+
+async def _one_chunk(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
 async def _scripted_chunks(text: str, finish: str) -> AsyncIterator[bytes]:
     lines = [{"text": piece} for piece in _pieces(text)]
     for line in [*lines, {"finish": finish}]:
@@ -287,9 +394,10 @@ ServerReply: TypeAlias = str | JsonObject | Fault | Callable[[JsonObject], str]
 class ScriptedServer:
     """A real HTTP server on 127.0.0.1 that speaks `/v1/chat/completions`, streamed or whole.
 
-    A context manager. Answers with `replies` in order; every request after the last gets status 500. On any
-    other path it answers 404, as a server that says nothing about itself, and uses up no reply. `received`
-    holds the raw bytes of every request, head and body, whatever its path; `bodies` the bodies alone.
+    A context manager. Answers with `replies` in order; every request after the last gets status 500. On
+    `/v1/embeddings` it answers each batch with `vector_of` its texts. On any other path it answers 404, as a
+    server that says nothing about itself. Neither uses up a reply. `received` holds the raw bytes of every
+    request, head and body, whatever its path; `bodies` the bodies alone.
     """
 
     def __init__(self, *, replies: Sequence[ServerReply] = ()) -> None:
@@ -369,6 +477,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.server.script.keep(head + b"\r\n" + body)
         if b" /v1/chat/completions " in lines[0]:
             self._answer(self.server.script.take(), body)
+        elif b" /v1/embeddings " in lines[0]:
+            self._send(200, "application/json", _embeddings_body(body))
         else:
             self._send(404, "application/json", b'{"error":{"code":404}}')
 
@@ -409,6 +519,17 @@ class _Handler(BaseHTTPRequestHandler):
         head = "".join(f"{name}: {value}\r\n" for name, value in headers)
         self.wfile.write(f"HTTP/1.1 {status} Scripted\r\n{head}Connection: close\r\n\r\n".encode() + body)
         self.wfile.flush()
+
+
+def _embeddings_body(body: bytes) -> bytes:
+    """Return the listing of vectors for the texts of the request `body`."""
+    texts = json.loads(body)["input"]
+    listed = [
+        {"object": "embedding", "index": index, "embedding": vector_of(text)}
+        for index, text in enumerate(texts)
+    ]
+    usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
+    return json.dumps({"object": "list", "data": listed, "usage": usage}).encode("ascii")
 
 
 def _chat_body(text: str, *, stream: bool) -> bytes:

@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from runner import DataClass, EgressDenied, Runtime, open_profile
 from runner.adapters.datapizza import SealedDatapizzaClient, from_datapizza
-from runner.kernel.errors import RunnerError, SealError, TransportError
+from runner.kernel.errors import MediaError, RunnerError, SealError, TransportError
 from runner.testing import Redirect, ScriptedServer
 
 CANARY = "lodestar-7731-quietus"
@@ -116,7 +116,7 @@ REFUSED_AS_SUCH = {
     "model=": SealError,
     "extra_body=": SealError,
     "extra_headers=": SealError,
-    "a path in a MediaBlock": SealError,
+    "a path in a MediaBlock": MediaError,
 }
 
 

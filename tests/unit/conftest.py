@@ -3,12 +3,13 @@
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Approver, Classifier, Locality, Root, ServerCheck, Tool, Transport
+from runner.perimeter.classify import EchoIndex
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.gate import Perimeter
 from runner.perimeter.opinions import Opinions
@@ -24,6 +25,7 @@ from runner.testing import (
     MemorySaltStore,
     MemorySigner,
     ScriptedBackend,
+    ScriptedEmbedder,
 )
 
 ROOT = Root(alias="files", path="/granted/files", declared=DataClass.C1)
@@ -36,6 +38,7 @@ class World:
     perimeter: Perimeter
     client: SealedClient
     backend: ScriptedBackend
+    embedder: ScriptedEmbedder
     store: MemoryLogStore
     clock: FrozenClock
     adviser: ScriptedBackend | None = None
@@ -93,7 +96,10 @@ def make_world() -> Callable[..., World]:
         adviser: ScriptedBackend | None = None,
         adviser_locality: Locality = Locality.L2,
         adviser_transport: Transport | None = None,
+        vectors: Sequence[object] = (),
+        echo: EchoIndex | None = None,
     ) -> World:
+        embedder = ScriptedEmbedder(replies=vectors)  # type: ignore[arg-type]  # any scripted reply
         backend = ScriptedBackend(replies=replies)  # type: ignore[arg-type]  # any scripted reply
         store, clock = MemoryLogStore(), FrozenClock()
         facts = HeaderFacts(
@@ -103,7 +109,7 @@ def make_world() -> Callable[..., World]:
             profile="attached",
             policy_digest="0" * 64,
             config_digest="0" * 64,
-            backends=("scripted",) if adviser is None else ("scripted", adviser.name),
+            backends=("scripted", "scripted-embeddings", *([] if adviser is None else [adviser.name])),
             max_egress_class="none" if ceiling is None else ceiling.name,  # type: ignore[arg-type]  # C0, C1
             classifier="rules-only" if opinions is None else opinions.name,
             enforcement="cooperative",
@@ -125,7 +131,12 @@ def make_world() -> Callable[..., World]:
                 transport=backend.transport,
                 locality=FixedLocality(locality=locality),
                 server=server,
-            )
+            ),
+            embedder.name: Registration(
+                terms=replace(terms, name=embedder.name, address=embedder.address),
+                transport=embedder.transport,
+                locality=FixedLocality(locality=locality),
+            ),
         }
         if adviser is not None:
             registrations[adviser.name] = Registration(
@@ -141,6 +152,7 @@ def make_world() -> Callable[..., World]:
                 locality_c2=Locality.L0,
                 locality_c3=Locality.L2,
                 redaction=redaction,
+                echo=EchoIndex(b"") if echo is None else echo,
             ),
             policy=Policy(grants=dict(grants or {})),
             trace=trace,
@@ -149,9 +161,15 @@ def make_world() -> Callable[..., World]:
             approver=approver,
             opinions=opinions,
         )
-        client = perimeter.seal(backend)
+        client = perimeter.seal(backend, embedder=embedder)
         return World(
-            perimeter=perimeter, client=client, backend=backend, store=store, clock=clock, adviser=adviser
+            perimeter=perimeter,
+            client=client,
+            backend=backend,
+            embedder=embedder,
+            store=store,
+            clock=clock,
+            adviser=adviser,
         )
 
     return make

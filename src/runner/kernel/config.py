@@ -111,6 +111,10 @@ class LocalInference(_Section):
     endpoint: str | None = None
     context: int = Field(default=4096, ge=512, le=1_048_576)
     threads: int = Field(default=0, ge=0, le=1024)
+    embeddings: Word | None = None
+    """The model that turns texts into vectors; without one nothing does."""
+    embeddings_endpoint: str | None = None
+    """Where that model is served, if not at `endpoint`: another server of the same runtime."""
 
     @model_validator(mode="after")
     def _endpoint_matches_runtime(self) -> "LocalInference":
@@ -118,6 +122,14 @@ class LocalInference(_Section):
             raise ValueError("the embedded runtime has no endpoint")
         if self.runtime != "embedded" and self.endpoint is None:
             raise ValueError("an HTTP runtime needs an endpoint such as http://127.0.0.1:8080")
+        return self
+
+    @model_validator(mode="after")
+    def _embeddings_are_served(self) -> "LocalInference":
+        if self.runtime == "embedded" and self.embeddings is not None:
+            raise ValueError("the embedded runtime has no embeddings: use llamacpp or ollama")
+        if self.embeddings is None and self.embeddings_endpoint is not None:
+            raise ValueError("embeddings_endpoint needs embeddings, the model that is served there")
         return self
 
 
@@ -129,6 +141,14 @@ class RemoteInference(_Section):
     model: Word
     max_class: Literal["C0", "C1"] | None = None
     credential: str | None = Field(default=None, pattern=r"^(env|file):.+$")
+    embeddings: Word | None = None
+    """The model that turns texts into vectors, at the same endpoint; without one nothing does."""
+
+    @model_validator(mode="after")
+    def _embeddings_are_served(self) -> "RemoteInference":
+        if self.backend == "anthropic" and self.embeddings is not None:
+            raise ValueError("the Anthropic protocol has no embeddings: use openai, akaion or llamacpp")
+        return self
 
 
 class InferenceConfig(_Section):

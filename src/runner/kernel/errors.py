@@ -6,7 +6,8 @@
     ├── PerimeterError
     │   ├── SealError          a sealed object was made, copied or subclassed outside the perimeter
     │   ├── EgressDenied       release() answered Denied
-    │   └── ClassifierFault    content could not be classified: the step fails (I7)
+    │   ├── ClassifierFault    content could not be classified: the step fails (I7)
+    │   └── MediaError         media are named and not there, or cannot be judged
     ├── TraceError             the record or what belongs to it is not what it should be: the step fails (I9)
     │   └── TraceUnavailable   there is no record to write to, such as on a full disk: nothing goes on
     ├── BackendError           a runtime refused, broke off, or answered nonsense
@@ -76,6 +77,10 @@ class EgressDenied(PerimeterError):
 
 class ClassifierFault(PerimeterError):
     """A classifier failed on content; what it said is not repeated."""
+
+
+class MediaError(PerimeterError):
+    """Media are a path or an address instead of bytes, or bytes that cannot be taken as they are."""
 
 
 class TraceError(RunnerError):

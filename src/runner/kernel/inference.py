@@ -8,7 +8,7 @@ it becomes, and the reply. Leaves encoding to backends and judging to the perime
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from runner.kernel.messages import JsonObject, Message
+from runner.kernel.messages import Block, JsonObject, Message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,13 @@ class InferenceRequest:
     temperature: float = 0.0
     seed: int = 0
     stream: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingRequest:
+    """Texts to be turned into vectors, all in one batch: one text a block, in order."""
+
+    blocks: tuple[Block, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,4 +88,12 @@ class InferenceReply:
 
     text: str = field(repr=False)
     finish: str
+    usage: Usage = Usage()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbeddingReply:
+    """What a backend decoded: `vectors` in the order of the texts, not yet validated, and `usage`."""
+
+    vectors: tuple[tuple[float, ...], ...] = field(repr=False)
     usage: Usage = Usage()

@@ -2,14 +2,17 @@
 """Messages: the frozen vocabulary of a conversation, each block with its label.
 
 Owns the shapes. Blocks are minted by the perimeter (`runner.perimeter.task`), which alone knows
-their labels; a block it did not mint is refused at the gate. Their repr shows ids, never content (I12).
+their labels; a block it did not mint is refused at the gate. Their repr shows ids and sizes, never content
+(I12). Media are bytes: there is no way to name a file or an address that somebody would read later (P1).
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
+from runner.kernel.errors import MediaError
 from runner.kernel.labels import Label
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
@@ -26,17 +29,50 @@ class Role(StrEnum):
     ASSISTANT = "assistant"
 
 
+MAX_MEDIA_BYTES: Final = 16 << 20
+"""The most bytes of one picture, recording or document: they are all read before they leave."""
+_MIME: Final = re.compile(r"[a-z]{1,32}/[a-z0-9][a-z0-9.+-]{0,63}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Media:
+    """A picture, a recording or a document, as the very bytes: `data` of the type `mime`, in lower case.
+
+    Raises `MediaError` for what is not bytes, is empty or above `MAX_MEDIA_BYTES`, and for another spelling
+    of a type, such as one with parameters.
+    """
+
+    mime: str
+    data: bytes
+
+    def __post_init__(self) -> None:
+        """Check both; raise `MediaError`."""
+        data: object = self.data
+        if not isinstance(data, bytes):
+            raise MediaError("media are bytes. Fix: read the file, and pass what is in it")
+        if not 0 < len(self.data) <= MAX_MEDIA_BYTES:
+            raise MediaError(f"media are of 1 to {MAX_MEDIA_BYTES} bytes. Fix: make the picture smaller")
+        if not _MIME.fullmatch(self.mime):
+            raise MediaError("a media type is type/subtype in lower case, without parameters: image/png")
+
+    def __repr__(self) -> str:
+        """Return the size only."""
+        return f"<Media {len(self.data)} bytes>"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
     """One piece of text with its label: the unit the perimeter labels and the trace names.
 
-    `id` is unique in its log. `kind` says where the text came from.
+    `id` is unique in its log. `kind` says where the text came from. With `media`, that is all it holds, and
+    its text is empty.
     """
 
     id: str
     kind: "BlockKind"
     text: str = field(repr=False)
     label: Label
+    media: Media | None = None
 
 
 class BlockKind(StrEnum):
@@ -51,7 +87,7 @@ class BlockKind(StrEnum):
     TOOL = "tool"
     """Returned by a tool, errors included."""
     FOREIGN = "foreign"
-    """Brought in by other code of the embedding program."""
+    """Brought in by other code of the embedding program, media included."""
     DERIVED = "derived"
     """Computed from other blocks: cuts, summaries."""
 

@@ -14,6 +14,8 @@ from typing import Final, Protocol, TypeAlias
 from runner.kernel.inference import (
     Address,
     Answer,
+    EmbeddingReply,
+    EmbeddingRequest,
     InferenceReply,
     InferenceRequest,
     WireReply,
@@ -72,8 +74,8 @@ class Decoder(Protocol):
         """Return the whole reply; raise `BackendError` when the bytes were not one."""
 
 
-class Backend(Protocol):
-    """A pure codec for one runtime: does no I/O, holds no state between requests."""
+class Endpoint(Protocol):
+    """What the record says about a configured model: the part that every codec has."""
 
     @property
     def name(self) -> str:
@@ -87,11 +89,25 @@ class Backend(Protocol):
     def address(self) -> Address:
         """Where its wire requests go."""
 
+
+class Backend(Endpoint, Protocol):
+    """A pure codec for one runtime: does no I/O, holds no state between requests."""
+
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
 
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
+
+
+class Embedder(Endpoint, Protocol):
+    """A pure codec for an endpoint that turns texts into vectors, under a name of its own in the trace."""
+
+    def encode(self, request: EmbeddingRequest) -> WireRequest:
+        """Return the exact bytes for the whole batch; raise `BackendError` if it cannot be expressed."""
+
+    def parse(self, request: EmbeddingRequest, status: int, body: bytes) -> EmbeddingReply:
+        """Return what `body`, the whole reply to `request`, says; raise `BackendError`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

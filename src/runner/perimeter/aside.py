@@ -9,12 +9,25 @@ writes it when the work is done. So the work puts nothing on record, and may be 
 from collections.abc import Callable
 from typing import Final, TypeVar
 
+import anyio
 import anyio.to_thread
 
 HERE_UP_TO: Final = 8192
 """Characters that are read at once: some milliseconds."""
 
 T = TypeVar("T")
+
+
+async def in_time(work: Callable[[], T], *, seconds: float, late: T) -> T:
+    """Return `work()`, done in a worker thread; `late` if that takes more than `seconds`.
+
+    A thread cannot be stopped: one that hangs is left behind, and what it says later is not heard (I7).
+    """
+    try:
+        with anyio.fail_after(seconds):
+            return await anyio.to_thread.run_sync(work, abandon_on_cancel=True)
+    except TimeoutError:
+        return late
 
 
 async def aside(work: Callable[[], T], *, size: int) -> T:

@@ -6,38 +6,37 @@ judgement to `Perimeter.release()` and sending to the transport. Carries P1, I4 
 help, the request is rewritten, encoded again and judged again: what leaves is always what was judged last.
 """
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Protocol, assert_never, final
 
-import anyio
 import anyio.to_thread
 
 from runner.kernel.decisions import Allowed, Denied, Redacted
-from runner.kernel.errors import (
-    BackendError,
-    EgressDenied,
-    ReplyInvalid,
-    RunnerError,
-    SealError,
-    TraceUnavailable,
-    TransportError,
-)
+from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealError
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest
 from runner.kernel.labels import DataClass, join_labels
 from runner.kernel.messages import Block, BlockKind
-from runner.kernel.ports import Backend, Credential, LocalityCheck, ServerCheck, Transport
-from runner.perimeter.aside import aside
+from runner.kernel.ports import (
+    Backend,
+    Credential,
+    Embedder,
+    Endpoint,
+    LocalityCheck,
+    ServerCheck,
+    Transport,
+)
+from runner.perimeter.aside import aside, in_time
+from runner.perimeter.embed import Embeddings, embed_batch
 from runner.perimeter.exchange import exchange
 from runner.perimeter.opening import Opening
 from runner.perimeter.outgoing import Gate, Outgoing, Shown, judge_request, record_send, restored
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import BackendTerms, Checked
+from runner.perimeter.results import encoded, failures_on_record, record_result
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import Task
-from runner.perimeter.trace import records
 from runner.perimeter.validate import fits, parse_json
 
 OnText = Callable[[str], None]
@@ -74,7 +73,7 @@ class Boundary(Gate, Protocol):
     def registration(self, backend: str) -> Registration:
         """Return how `backend` is registered."""
 
-    async def check_locality(self, backend: Backend) -> Checked:
+    async def check_locality(self, backend: Endpoint) -> Checked:
         """Return how local `backend` is, checked now."""
 
     async def second_opinion(self, outgoing: Outgoing, backend: str, task: Task) -> bool:
@@ -88,12 +87,15 @@ class Boundary(Gate, Protocol):
 class SealedClient(Sealed):
     """A model behind the perimeter: the only client an `AgentLoop` accepts. Made by `Perimeter.seal`."""
 
-    __slots__ = ("_backend", "_boundary")
+    __slots__ = ("_backend", "_boundary", "_embedder")
 
-    def __init__(self, witness: object, boundary: Boundary, backend: Backend) -> None:
+    def __init__(
+        self, witness: object, boundary: Boundary, backend: Backend, embedder: Embedder | None = None
+    ) -> None:
         super().__init__(witness)
         self._boundary = boundary
         self._backend = backend
+        self._embedder = embedder
 
     def __init_subclass__(cls) -> None:
         """Raise `SealError`."""
@@ -103,6 +105,11 @@ class SealedClient(Sealed):
     def backend(self) -> str:
         """The configured name of the backend."""
         return self._backend.name
+
+    @property
+    def embeds(self) -> str | None:
+        """The model that `embed` asks; None when the profile configures none."""
+        return None if self._embedder is None else self._embedder.model
 
     @property
     def perimeter(self) -> object:
@@ -127,7 +134,7 @@ class SealedClient(Sealed):
         `TraceError` when something could not be recorded, and then nothing was sent.
         """
         blocks = _blocks_of(request, task)
-        wire = self._encoded(request)
+        wire = encoded(self._backend.name, partial(self._backend.encode, request))
         checked, outgoing = await self._decided(request, wire, blocks, task)
         sent = record_send(
             self._boundary,
@@ -145,31 +152,37 @@ class SealedClient(Sealed):
                     backend=self._backend.name, reason=denied.reason, data_class=denied.data_class
                 )
             case Allowed() | Redacted() as decision:
-                with self._failures_on_record(sent, task):
-                    raw, reply = await self._answered(request, outgoing, decision, task, on_text)
-                    examined = await aside(partial(task.examine, reply.text), size=len(reply.text))
-                    # What the model said is computed from what it saw: that is the residue. What stood
-                    # behind the tokens stays in the label.
-                    residue = decision.label
-                    label = join_labels([task.mark, *(block.label for block in blocks), residue])
-                    block = task.mint(
-                        BlockKind.MODEL, reply.text, label, blocks, residue=residue, examined=examined
-                    )
-                    size = len(raw.text.encode("utf-8", "surrogatepass"))
+                pass
             case _:
                 assert_never(outgoing.decision)
-        self._record_result(sent, task, "ok", size, block.id)
+        with failures_on_record(self._boundary.trace, sent, task=task.id):
+            raw, reply = await self._answered(request, outgoing, decision, task, on_text)
+            examined = await aside(partial(task.examine, reply.text), size=len(reply.text))
+            # What the model said is computed from what it saw: that is the residue. What stood behind the
+            # tokens stays in the label.
+            residue = decision.label
+            label = join_labels([task.mark, *(block.label for block in blocks), residue])
+            block = task.mint(BlockKind.MODEL, reply.text, label, blocks, residue=residue, examined=examined)
+        size = len(raw.text.encode("utf-8", "surrogatepass"))
+        record_result(self._boundary.trace, sent, "ok", task=task.id, size=size, block=block.id)
         return Reply(block=block, value=_validated(reply, request), usage=reply.usage)
 
-    def _encoded(self, request: InferenceRequest) -> WireRequest:
-        """Return the bytes of `request`; raise `BackendError` when the codec fails, however it does."""
-        try:
-            return self._backend.encode(request)
-        except RunnerError:
-            raise
-        except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
-            problem = f"backend {self._backend.name!r}: the request could not be encoded"
-            raise BackendError(f"{problem} ({type(error).__name__})") from None
+    async def embed(self, blocks: Sequence[Block], *, task: Task) -> Embeddings:
+        """Return the vectors of the texts in `blocks`, minted by `task`, as one batch, one send.
+
+        The model is the one that the profile names for this backend (`embeddings`). The vectors carry a label
+        no lower than that of anything in the batch, and so does the task from then on.
+
+        Raises `EgressDenied` for the whole batch when one text of it, or the task, is above the ceiling;
+        `BackendError` when the profile names no such model, and for a batch that is empty, above `MAX_BATCH`
+        texts or holds media; `TransportError` or `ReplyInvalid` when the exchange failed; `TraceError` when
+        it could not be recorded, and then nothing was sent.
+        """
+        if self._embedder is None:
+            name = self._backend.name
+            fix = f"write inference.{name}.embeddings: MODEL in it"
+            raise BackendError(f"backend {name!r}: the profile names no model for embeddings. Fix: {fix}")
+        return await embed_batch(self._boundary, self._embedder, blocks, task=task)
 
     async def _decided(
         self, request: InferenceRequest, wire: WireRequest, blocks: tuple[Block, ...], task: Task
@@ -210,22 +223,13 @@ class SealedClient(Sealed):
                 checked=checked,
                 task=task,
             )
-            outgoing = await self._in_time(judge, request, mark.data_class)
+            late = Outgoing(
+                request=request, decision=Denied(reason="fault.release", data_class=mark.data_class)
+            )
+            seconds = self._boundary.registration(self._backend.name).timeout_s
+            outgoing = await in_time(judge, seconds=seconds, late=late)
             if (task.mark, task.residue) == (mark, residue):
                 return outgoing
-
-    async def _in_time(
-        self, judge: Callable[[], Outgoing], request: InferenceRequest, found: DataClass
-    ) -> Outgoing:
-        """Return what `judge` decides, in a worker thread; a denial if it takes longer than an exchange.
-
-        A thread cannot be stopped: one that hangs is left behind, and what it says later is not heard (I7).
-        """
-        try:
-            with anyio.fail_after(self._boundary.registration(self._backend.name).timeout_s):
-                return await anyio.to_thread.run_sync(judge, abandon_on_cancel=True)
-        except TimeoutError:
-            return Outgoing(request=request, decision=Denied(reason="fault.release", data_class=found))
 
     async def _answered(
         self,
@@ -263,35 +267,6 @@ class SealedClient(Sealed):
             timeout_s=way.timeout_s,
             on_text=on_text,
         )
-
-    @contextmanager
-    def _failures_on_record(self, sent: records.Egress, task: Task) -> Iterator[None]:
-        """Put how a send failed on record before that is raised."""
-        try:
-            yield
-        except TimeoutError:
-            self._record_result(sent, task, "timeout", 0, None)
-            raise TransportError(f"backend {self._backend.name!r} did not answer in time") from None
-        except TraceUnavailable:
-            raise  # there is no record to put it on
-        except RunnerError:
-            self._record_result(sent, task, "error", 0, None)
-            raise
-        except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
-            self._record_result(sent, task, "error", 0, None)
-            problem = f"backend {self._backend.name!r}: its reply could not be read ({type(error).__name__})"
-            raise BackendError(problem) from None
-        except BaseException:  # cancelled, interrupted, closed: a send has a result whatever ends it
-            self._record_result(sent, task, "cancelled", 0, None)
-            raise
-
-    def _record_result(
-        self, sent: records.Egress, task: Task, status: records.Status, size: int, block: str | None
-    ) -> None:
-        result = records.EgressResult(
-            call_id=sent.call_id, send_id=sent.send_id, status=status, bytes=size, block=block
-        )
-        self._boundary.trace.append(result, task=task.id)
 
 
 def _blocks_of(request: InferenceRequest, task: Task) -> tuple[Block, ...]:

@@ -12,7 +12,7 @@ from typing import Final
 import anyio
 
 from runner.kernel.errors import BackendError
-from runner.kernel.inference import InferenceReply, InferenceRequest, WireRequest
+from runner.kernel.inference import Answer, InferenceReply, InferenceRequest, WireRequest
 from runner.kernel.ports import Backend, Credential, Transport
 
 TOKEN_CHARACTERS: Final = 32
@@ -51,6 +51,31 @@ async def exchange(
             whole = decoder.finish()
     room.hold(whole.text)
     return whole
+
+
+async def collect(
+    wire: WireRequest,
+    *,
+    backend: str,
+    transport: Transport,
+    credential: Credential | None,
+    timeout_s: float,
+    limit: int,
+) -> Answer:
+    """Send `wire` and return the whole reply, of at most `limit` bytes.
+
+    Raises `TimeoutError` after `timeout_s` seconds, `BackendError`, naming `backend`, for a longer reply, and
+    `TransportError`.
+    """
+    chunks: list[bytes] = []
+    with anyio.fail_after(timeout_s):
+        async with transport.open(wire, credential=credential) as reply:
+            async for chunk in reply.chunks:
+                chunks.append(chunk)
+                limit -= len(chunk)
+                if limit < 0:
+                    raise BackendError(f"backend {backend!r}: its reply is longer than its vectors can be")
+            return Answer(status=reply.status, body=b"".join(chunks))
 
 
 class _Room:

@@ -15,7 +15,7 @@ from runner.kernel.errors import PerimeterError, SealError
 from runner.kernel.inference import WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.opinions import Opinion
-from runner.kernel.ports import Approver, Backend, Clock, Locality, Tool
+from runner.kernel.ports import Approver, Backend, Clock, Embedder, Endpoint, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.opening import Opening
 from runner.perimeter.opinions import Opinions
@@ -72,10 +72,15 @@ class Perimeter:
         """Return the registered names only."""
         return f"<Perimeter backends={sorted(self._registrations)}>"
 
-    def seal(self, backend: Backend) -> SealedClient:
-        """Return the sealed client for `backend`; raise `SealError` if the profile does not register it."""
+    def seal(self, backend: Backend, *, embedder: Embedder | None = None) -> SealedClient:
+        """Return the sealed client for `backend`, which embeds by `embedder`, if there is one.
+
+        Raises `SealError` if the profile does not register both.
+        """
         self.registration(backend.name)
-        return SealedClient(_WITNESS, self, backend)
+        if embedder is not None:
+            self.registration(embedder.name)
+        return SealedClient(_WITNESS, self, backend, embedder)
 
     def seal_tools(self, tools: Sequence[Tool]) -> SealedTools:
         """Return `tools` behind the policy.
@@ -195,7 +200,7 @@ class Perimeter:
             raise SealError(f"backend {backend!r} is not registered by the profile")
         return self._registrations[backend]
 
-    async def check_locality(self, backend: Backend) -> Checked:
+    async def check_locality(self, backend: Endpoint) -> Checked:
         """Return how local `backend` is, checked now (I10).
 
         First by its address. A server on this machine is then asked about itself, and what it says may raise
@@ -217,7 +222,7 @@ class Perimeter:
     def record_egress(
         self,
         sent: records.Egress,
-        backend: Backend,
+        backend: Endpoint,
         *,
         task: str | None = None,
         lowering: records.Declassify | None = None,
@@ -235,7 +240,7 @@ class Perimeter:
                 self.trace.append(lowering, task=task)
             self.trace.append(sent, task=task)
 
-    def _checked(self, backend: Backend, locality: Locality) -> Checked:
+    def _checked(self, backend: Endpoint, locality: Locality) -> Checked:
         return Checked(backend=backend.name, locality=locality, at=self._monotonic())
 
     def _is_stale(self, checked: Checked) -> bool:
@@ -249,7 +254,7 @@ class Perimeter:
         except Exception:  # noqa: BLE001 - as above
             return _NOWHERE
 
-    def _backend_record(self, backend: Backend, locality: Locality) -> records.Backend:
+    def _backend_record(self, backend: Endpoint, locality: Locality) -> records.Backend:
         return records.Backend(
             name=backend.name,
             model=backend.model,

@@ -88,12 +88,15 @@ class Opinions:
     async def give(self, request: InferenceRequest, task: Task, gate: Gate) -> bool:
         """Ask about every text of `request` that nobody was asked about in this task; say whether one was.
 
+        Media are no text: nobody is asked about them, and their class is what was declared, or C3.
+
         What was said is on record, and has raised the task. Raises `ClassifierFault` for an answer that
         could not be had, unless the profile counts that as C3, and `TraceError`.
         """
         asked = False
         for block in dict.fromkeys(block for message in request.messages for block in message.blocks):
-            if block.kind is not BlockKind.INSTRUCTION and not task.has_opinion(block):
+            asked_about = block.kind is not BlockKind.INSTRUCTION and block.media is None
+            if asked_about and not task.has_opinion(block):
                 await self.about(block, task, gate)
                 asked = True
         return asked

@@ -15,7 +15,7 @@ from runner.kernel.decisions import Denied, Redacted, Release, Span
 from runner.kernel.inference import InferenceReply, InferenceRequest, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import Block
-from runner.kernel.ports import Backend
+from runner.kernel.ports import Backend, Endpoint
 from runner.perimeter.probe import egress_record
 from runner.perimeter.redact import Entry, Redactor, StreamRestorer
 from runner.perimeter.release import ABOVE_CEILING, Checked
@@ -51,7 +51,7 @@ class Gate(Protocol):
     def record_egress(
         self,
         sent: records.Egress,
-        backend: Backend,
+        backend: Endpoint,
         *,
         task: str | None = None,
         lowering: records.Declassify | None = None,
@@ -102,7 +102,7 @@ def judge_request(
 
 def record_send(
     gate: Gate,
-    backend: Backend,
+    backend: Endpoint,
     decision: Release,
     *,
     wire: WireRequest,

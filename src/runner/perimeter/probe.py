@@ -16,7 +16,7 @@ from runner.kernel.decisions import Allowed, Denied, Redacted, Release
 from runner.kernel.errors import Redirected, TraceError, TraceUnavailable
 from runner.kernel.inference import Address, Answer, WireRequest
 from runner.kernel.labels import Label
-from runner.kernel.ports import Backend, Locality, LocalityCheck, ServerCheck, Transport
+from runner.kernel.ports import Endpoint, Locality, LocalityCheck, ServerCheck, Transport
 from runner.perimeter.release import Checked
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
@@ -40,7 +40,7 @@ class Gate(Protocol):
     ) -> Release:
         """Judge the bytes."""
 
-    def record_egress(self, sent: records.Egress, backend: Backend, *, task: str | None = None) -> None:
+    def record_egress(self, sent: records.Egress, backend: Endpoint, *, task: str | None = None) -> None:
         """Put a send on record, after the grade it was judged with."""
 
 
@@ -54,7 +54,7 @@ async def grade_address(check: LocalityCheck, address: Address) -> Locality:
 
 
 async def grade_server(
-    gate: Gate, backend: Backend, transport: Transport, server: ServerCheck, checked: Checked
+    gate: Gate, backend: Endpoint, transport: Transport, server: ServerCheck, checked: Checked
 ) -> Locality:
     """Return the grade that `server` reads in the answers of the server of `backend`; in doubt `REMOTE`.
 
@@ -75,7 +75,7 @@ def _as_grade(answer: object) -> Locality:
 
 
 async def ask_server(
-    gate: Gate, backend: Backend, transport: Transport, questions: Sequence[WireRequest], checked: Checked
+    gate: Gate, backend: Endpoint, transport: Transport, questions: Sequence[WireRequest], checked: Checked
 ) -> tuple[Answer | None, ...]:
     """Put `questions` to the server of `backend`, whose address was `checked`; return its answers.
 

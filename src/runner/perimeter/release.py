@@ -7,18 +7,20 @@ backend whatever the configuration says.
 """
 
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Classifier, Locality
-from runner.perimeter.classify import EchoIndex
+from runner.perimeter.classify import EchoIndex, carried
 from runner.perimeter.hosts import class_of_host
 from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.seams import across
 from runner.perimeter.texts import Media, texts_of
 
+_METHODS: Final = frozenset({"GET", "POST"})
 ABOVE_CEILING: Final = "class-above-ceiling"
 """The one reason for which redaction is tried."""
 
@@ -70,10 +72,15 @@ class Rules:
     def class_of(self, text: str, source: str | None) -> DataClass:
         """Return the class that rules and echoes find in `text`, which stands under the name `source`.
 
+        What can be read in media that the text carries, as base64, counts as if it stood there in clear.
         Raises what the classifier raises. An echo is looked for anew each time: what was read since may have
         changed the answer.
         """
-        return max(self.judged.class_of(self.classifier, text, source), self.echo.class_of(text))
+        texts = chain([(source, text)], ((None, each) for each in carried(text)))
+        return max(
+            max(self.judged.class_of(self.classifier, each, name), self.echo.class_of(each))
+            for name, each in texts
+        )
 
     def needed(self, data_class: DataClass) -> Locality:
         """Return the locality grade a local backend needs for content of `data_class`."""

@@ -18,10 +18,10 @@ from typing import Final, Literal, TypeAlias
 from runner.kernel.errors import ClassifierFault
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_labels
-from runner.kernel.messages import Block, BlockKind, JsonObject
+from runner.kernel.messages import Block, BlockKind, JsonObject, Media
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Classifier, Hit
-from runner.perimeter.classify import EchoIndex
+from runner.perimeter.classify import EchoIndex, texts_in
 from runner.perimeter.finding import ask_classifier
 from runner.perimeter.redact import Redactor
 from runner.perimeter.rewrite import RedactedRequest, redact_request
@@ -34,6 +34,8 @@ GOAL_DEFAULT: Final = DataClass.C1
 """The class of what a user types, when nobody said."""
 FILE_DEFAULT: Final = DataClass.C2
 """The class of file content, when its grant does not say."""
+MEDIA_DEFAULT: Final = DataClass.C3
+"""The class of pictures, recordings and documents, when nobody said: no rule reads what they show."""
 REDACTED_DEFAULT: Final = DataClass.C1
 """What is left of `FILE_DEFAULT`, after redaction, under a grant that says `redactable: true`."""
 
@@ -162,6 +164,26 @@ class Task:
         label = Label(declared=declared, integrity=Integrity.UNTRUSTED, sources=frozenset({source}))
         return self.mint(BlockKind.FOREIGN, text, label)
 
+    def media(
+        self, data: bytes, mime: str, *, data_class: DataClass | None = None, source: str = "media"
+    ) -> Block:
+        """Return a block for a picture, a recording or a document: `data`, its bytes, of the type `mime`.
+
+        `data_class` is the least class it has, as its user says: None leaves it at `MEDIA_DEFAULT`. `source`
+        names where it came from. What can be read in the bytes counts too, and no redaction takes it away.
+        Raises `MediaError` for anything but bytes, and `ClassifierFault`.
+        """
+        media = Media(mime=mime, data=data)
+        label = Label(
+            declared=DataClass.C0 if data_class is None else data_class,
+            default=MEDIA_DEFAULT if data_class is None else DataClass.C0,
+            integrity=Integrity.UNTRUSTED,
+            sources=frozenset({source}),
+        )
+        label = label.with_detected(max(map(self._found, texts_in(data)), default=DataClass.C0))
+        block = Block(id=self._trace.mint_block(), kind=BlockKind.FOREIGN, text="", label=label, media=media)
+        return self._put_on_record(block, residue=label, payload=data)
+
     def derive(self, text: str, inputs: Sequence[Block]) -> Block:
         """Return a block made of pieces of `inputs` (at least one): a cut, a quote, a page of them.
 
@@ -227,25 +249,15 @@ class Task:
         residue = (label if residue is None else residue).with_detected(examined.echoed)
         label = label.with_detected(max(examined.echoed, self._learned(examined)))
         block = Block(id=self._trace.mint_block(), kind=kind, text=text, label=label)
-        judge = judge or Judge(classifier=records.RULES_ONLY, version=self._classifier.version)
-        record = records.Classify(
-            block=block.id,
-            data_class=label.data_class,
-            parts=records.Parts(declared=label.declared, default=label.default, detected=label.detected),
-            integrity=label.integrity,
-            classifier=judge.classifier,
-            version=judge.version,
-            opinion=judge.opinion,
-            inputs=tuple(item.id for item in inputs),
-            commit=self._trace.commit(_payload(text)),
-        )
-        self._trace.append(record, task=self.id)
-        self._mark = self._mark.join(label)
-        self._residue = self._residue.join(residue)
-        if self._peak is None or label.data_class > self._peak.label.data_class:
-            self._peak = block
-        self._blocks[block.id] = block
-        return block
+        return self._put_on_record(block, inputs, residue=residue, payload=_payload(text), judge=judge)
+
+    def vectors(self, payload: bytes, label: Label, inputs: Sequence[Block], *, residue: Label) -> Block:
+        """Return the block that stands for what a model computed of `inputs` and nobody reads as text.
+
+        `payload` is what the record commits to. For the perimeter's own use, as `mint`.
+        """
+        block = Block(id=self._trace.mint_block(), kind=BlockKind.MODEL, text="", label=label)
+        return self._put_on_record(block, inputs, residue=residue, payload=payload)
 
     def examine(self, text: str) -> Examined:
         """Return what echoes and detectors find in `text`. Changes nothing: it may run in a worker thread.
@@ -286,6 +298,42 @@ class Task:
             self._echo.remember(text, data_class)
         except Exception as fault:  # noqa: BLE001 - as in `examine`
             raise ClassifierFault(f"what was read could not be kept ({type(fault).__name__})") from None
+
+    def _found(self, text: str) -> DataClass:
+        """Return the class that echoes and detectors find in `text`."""
+        examined = self.examine(text)
+        return max(examined.echoed, examined.detected)
+
+    def _put_on_record(
+        self,
+        block: Block,
+        inputs: Sequence[Block] = (),
+        *,
+        residue: Label,
+        payload: bytes,
+        judge: Judge | None = None,
+    ) -> Block:
+        """Return `block`, now this task's, on record with what it commits to; raise mark and residue."""
+        label = block.label
+        judge = judge or Judge(classifier=records.RULES_ONLY, version=self._classifier.version)
+        record = records.Classify(
+            block=block.id,
+            data_class=label.data_class,
+            parts=records.Parts(declared=label.declared, default=label.default, detected=label.detected),
+            integrity=label.integrity,
+            classifier=judge.classifier,
+            version=judge.version,
+            opinion=judge.opinion,
+            inputs=tuple(item.id for item in inputs),
+            commit=self._trace.commit(payload),
+        )
+        self._trace.append(record, task=self.id)
+        self._mark = self._mark.join(label)
+        self._residue = self._residue.join(residue)
+        if self._peak is None or label.data_class > self._peak.label.data_class:
+            self._peak = block
+        self._blocks[block.id] = block
+        return block
 
     def _learned(self, examined: Examined) -> DataClass:
         """Return the class that was detected, once the task's map knows what was found and where."""

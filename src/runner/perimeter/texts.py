@@ -10,7 +10,7 @@ carry a text is missing here.
 import json
 import re
 from collections.abc import Iterator
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, NoReturn
 
 from runner.kernel.inference import WireRequest
 from runner.kernel.messages import Json
@@ -89,7 +89,7 @@ def _body(wire: WireRequest) -> Iterator[Text]:
     if len(named) > 1:
         raise Unreadable("a request with two content types")
     if _JSON.match(kind):
-        yield from _leaves(json.loads(wire.body, object_pairs_hook=_Members))
+        yield from _leaves(_parse_json(wire.body))
     elif kind == _FORM:
         yield from _form(wire.body.decode("utf-8"))
     elif kind.startswith("text/"):
@@ -98,12 +98,40 @@ def _body(wire: WireRequest) -> Iterator[Text]:
         raise Media("a body that is not text")
 
 
+def _parse_json(body: bytes) -> Json:
+    """Return the one JSON text `body`; raise `ValueError` for anything else, and `RecursionError` for depth.
+
+    Strict, so that nobody reads in these bytes what was not judged: UTF-8 only, no NaN, nothing behind it.
+    """
+    value: Json = json.loads(
+        body.decode("utf-8"),
+        object_pairs_hook=_Members,
+        parse_int=_Number,
+        parse_float=_Number,
+        parse_constant=_refuse,
+    )
+    return value
+
+
+def _refuse(_: str) -> NoReturn:
+    raise Unreadable("not JSON")
+
+
+class _Number(str):
+    """A JSON number as it is written: its digits are text too, and a float would drop some."""
+
+    __slots__ = ()
+
+
 class _Members(list[tuple[str, Json]]):
     """A JSON object as its members in order: a repeated name hides nothing, as it would in a dict."""
 
 
 def _leaves(value: Json) -> Iterator[Text]:
-    """Yield every string and number in `value` in order, and every member name; no recursion."""
+    """Yield every string and number in `value` in order, and every member name; no recursion.
+
+    A number counts as it is written; one with an exponent also written out.
+    """
     stack: list[tuple[str | None, Json]] = [(None, value)]
     while stack:
         match stack.pop():
@@ -112,9 +140,11 @@ def _leaves(value: Json) -> Iterator[Text]:
                 stack.extend(reversed(members))
             case name, list() as items:
                 stack.extend((name, item) for item in reversed(items))
+            case name, _Number() as number:
+                yield Text(name, str(number), name not in FRAMES)
+                if "e" in number.lower():
+                    yield Text(name, f"{float(number):.0f}", False)
             case name, str() as text:
                 yield Text(name, text, name not in FRAMES)
-            case name, int() | float() as number:
-                yield Text(name, str(number), name not in FRAMES)
             case _:
                 pass

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sealed client in datapizza's shape: labels, forms of reply, refusals. Defends P1, P3, I8 and I12."""
 
+import base64
 import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
@@ -17,6 +18,8 @@ from datapizza.type import (
     ROLE,
     FunctionCallBlock,
     FunctionCallResultBlock,
+    Media,
+    MediaBlock,
     StructuredBlock,
     TextBlock,
     ThoughtBlock,
@@ -24,11 +27,18 @@ from datapizza.type import (
 from pydantic import BaseModel, field_validator
 
 from runner.adapters.datapizza import SealedDatapizzaClient, host_tools
-from runner.kernel.errors import EgressDenied, ReplyInvalid, SealError, TraceError, TransportError
+from runner.kernel.errors import (
+    EgressDenied,
+    MediaError,
+    ReplyInvalid,
+    SealError,
+    TraceError,
+    TransportError,
+)
 from runner.kernel.inference import WireReply, WireRequest
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.ports import Credential, Effect, GrantedCall
-from runner.testing import ScriptedBackend
+from runner.testing import ScriptedBackend, vector_of
 
 World = Any  # the type of tests/unit/conftest.py
 MakeWorld = Callable[..., World]
@@ -354,15 +364,90 @@ def test_p1_without_a_sealed_client_there_is_none(make_world: MakeWorld) -> None
             SealedDatapizzaClient(world.client, task=task, tools=make_world().perimeter.seal_tools([]))
 
 
-def test_a_cache_is_refused_and_embedding_too(bridge: Callable[..., Any]) -> None:
+PIXEL = b"\x89PNG\r\n\x1a\n a pixel"
+
+
+def picture(source_type: str, source: object, *, extension: str | None = "png") -> MediaBlock:
+    media = Media(media_type="image", source_type=source_type, source=source, extension=extension)
+    return MediaBlock(media=media)
+
+
+@pytest.mark.parametrize("declared", [None, DataClass.C1, DataClass.C3])
+def test_i8_media_are_c3_unless_their_class_is_declared(
+    declared: DataClass | None, bridge: Callable[..., Any]
+) -> None:
+    """Whatever class texts have: no rule reads what a picture shows."""
+    with bridge(["A dot."], data_class=DataClass.C0, media_class=declared) as (client, world):
+        client.invoke([TextBlock(content="What is it?"), picture("raw", PIXEL)])
+        (message,) = world.backend.requests[-1].messages
+    block = message.blocks[1]
+    assert (block.media.mime, block.media.data) == ("image/png", PIXEL)
+    assert block.label.data_class is (DataClass.C3 if declared is None else declared)
+    assert (block.label.integrity, block.label.sources) == (Integrity.UNTRUSTED, {"datapizza"})
+
+
+def test_p1_media_are_taken_once_and_as_they_were(bridge: Callable[..., Any]) -> None:
+    """As bytes of our own: what their object says later changes nothing."""
+    mutable = bytearray(PIXEL)
+    memory = Memory()
+    memory.add_turn([picture("raw", mutable)], role=ROLE.USER)
+    with bridge(["One.", "Two."]) as (client, world):
+        client.invoke("First?", memory=memory)
+        first = world.backend.requests[-1].messages[0].blocks[0]
+        mutable[:] = b"changed"
+        client.invoke([picture("base64", base64.b64encode(PIXEL).decode())])
+        assert world.backend.requests[-1].messages[0].blocks == (first,)
+    assert first.media.data == PIXEL
+
+
+@pytest.mark.parametrize(
+    ("block", "fix"),
+    [
+        (picture("path", CANARY), "source_type='raw'"),
+        (picture("url", CANARY), "source_type='raw'"),
+        (picture("pil", CANARY), "source_type='raw'"),
+        (picture("raw", CANARY), "source_type='raw'"),
+        (picture("base64", f"{CANARY}!"), "encode the bytes"),
+        (picture("raw", PIXEL, extension=None), "extension="),
+        (picture("raw", PIXEL, extension=CANARY), "extension="),
+    ],
+    ids=["path", "url", "pil", "raw text", "no base64", "no extension", "unknown extension"],
+)
+def test_p1_media_that_would_be_read_after_the_gate_are_refused(
+    block: MediaBlock, fix: str, bridge: Callable[..., Any]
+) -> None:
+    with bridge(["never"]) as (client, world):
+        with pytest.raises(MediaError) as caught:
+            client.invoke([TextBlock(content="x"), block])
+        assert world.backend.transport.sent == []
+    assert fix in str(caught.value)
+    assert CANARY not in str(caught.value)
+
+
+def test_p1_their_embedding_is_one_batch_through_the_gate(bridge: Callable[..., Any]) -> None:
+    with bridge() as (client, world):
+        assert client.embed("uno") == list(vector_of("uno"))
+        assert anyio.run(client.a_embed, ["due", "tre"]) == [list(vector_of("due")), list(vector_of("tre"))]
+        assert client.embed(["uno"], model_name="scripted-embedder") == [list(vector_of("uno"))]
+        egresses = world.records("egress")
+    assert [(each["backend"], each["class"]) for each in egresses] == [("scripted-embeddings", "C2")] * 3
+    assert len(world.embedder.transport.sent) == 3
+
+
+def test_p1_an_embedding_names_no_model_and_nothing_else(bridge: Callable[..., Any]) -> None:
+    with bridge() as (client, world):
+        with pytest.raises(SealError, match="names the model"):
+            client.embed("uno", "another-model")
+        with pytest.raises(SealError, match="extra_body"):
+            client.embed("uno", extra_body={"input": CANARY})
+        assert world.embedder.transport.sent == []
+
+
+def test_a_cache_and_an_sdk_are_refused(bridge: Callable[..., Any]) -> None:
     with bridge() as (client, _):
         with pytest.raises(SealError, match="no cache"):
             client.cache = MemoryCache()
         assert client.cache is None
-        with pytest.raises(SealError, match="does not embed"):
-            client.embed(CANARY)
-        with pytest.raises(SealError, match="does not embed"):
-            anyio.run(client.a_embed, CANARY)
         with pytest.raises(SealError, match="no SDK"):
             client._get_client()
         with pytest.raises(SealError, match="no SDK"):

@@ -27,6 +27,8 @@ REMOTE = """inference:
 """
 SMALL = "inference:\n  local: {runtime: embedded, model: m, context: 1024}\n"
 SERVER = "inference:\n  local: {runtime: llamacpp, endpoint: http://127.0.0.1:1, model: small}\n"
+OLLAMA = "{runtime: ollama, endpoint: http://127.0.0.1:1, embeddings_endpoint: http://127.0.0.1:2}"
+ANTHROPIC = "{backend: anthropic, endpoint: https://models.example, model: large, embeddings: e5}"
 
 
 # --- what is shipped --------------------------------------------------------------------------------------
@@ -177,6 +179,18 @@ def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes)
         (
             f"profile: detached\nperimeter:\n  classifier: local:m\n{SMALL}",
             "perimeter.classifier",
+        ),
+        (
+            "profile: detached\ninference:\n  local:\n    embeddings: e5\n",
+            "inference.local",
+        ),
+        (
+            f"profile: detached\ninference:\n  local: {OLLAMA}\n",
+            "inference.local",
+        ),
+        (
+            f"profile: attached\ninference:\n  remote: {ANTHROPIC}\n",
+            "inference.remote",
         ),
         (
             "profile: detached\npolicy:\n  grants:\n    - {tool: a, commands: [git]}\n",

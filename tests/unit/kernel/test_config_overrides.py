@@ -66,11 +66,14 @@ ANOTHER: dict[tuple[str, ...], Any] = {
     ("inference", "local", "endpoint"): "http://127.0.0.1:9999",
     ("inference", "local", "context"): 512,
     ("inference", "local", "threads"): 2,
+    ("inference", "local", "embeddings"): "bge-m3",
+    ("inference", "local", "embeddings_endpoint"): "http://127.0.0.1:9998",
     ("inference", "remote", "backend"): "akaion",
     ("inference", "remote", "endpoint"): "https://other.example",
     ("inference", "remote", "model"): "small",
     ("inference", "remote", "max_class"): "C0",
     ("inference", "remote", "credential"): "file:~/token",
+    ("inference", "remote", "embeddings"): "small-vectors",
     ("budget", "steps"): 3,
     ("budget", "tokens"): 1000,
     ("budget", "seconds"): 30,
@@ -106,7 +109,7 @@ def at(config: Config, path: tuple[str, ...]) -> Any:
 def base() -> dict[str, Any]:
     """A practice's own file, with a remote backend, and a local one reached by HTTP."""
     remote = {"backend": "openai", "endpoint": "https://models.example", "model": "large"}
-    local = {"runtime": "llamacpp", "endpoint": "http://127.0.0.1:8080"}
+    local = {"runtime": "llamacpp", "endpoint": "http://127.0.0.1:8080", "embeddings": "e5"}
     return {
         "profile": "attached",
         "perimeter": {"max_egress_class": "C1"},
@@ -138,7 +141,7 @@ def test_every_key_can_be_overridden_in_a_file_and_by_a_caller(judged: Judged, p
     value = ANOTHER[path]
     mine = overlay(base(), path, value)
     if path == ("inference", "local", "runtime"):
-        mine["inference"]["local"]["endpoint"] = None
+        mine["inference"]["local"] |= {"endpoint": None, "embeddings": None}
     config = judged(yaml(mine))
     assert at(config, path) != at(judged(yaml(base())), path)
     expected = Config.model_validate(config.model_dump(by_alias=True))

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """A sealed client in the shape of a datapizza `Client`, for a datapizza `Agent`.
 
-Owns the translation of their calls, single, streamed and structured, synchronous and not, into inferences of
-one `SealedClient`: there is no other way through this class, and so P1 holds for all of them. Refuses what
-would go around the gate: further keyword arguments, media, a cache, embeddings. A denial comes out as it is,
-`EgressDenied`.
+Owns the translation of their calls, single, streamed, structured and embedding, synchronous and not, into
+inferences and batches of one `SealedClient`: there is no other way through this class, and so P1 holds for
+all of them. Refuses what would go around the gate: further keyword arguments, media by path or address, a
+cache, a model that the profile does not name. A denial comes out as it is, `EgressDenied`.
 """
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -37,6 +37,7 @@ MAX_TOKENS: Final = 1024
 _Theirs: TypeAlias = Any
 """Whatever datapizza passes: it publishes no types."""
 _Pieces: TypeAlias = "SimpleQueue[str | None]"
+_Vectors: TypeAlias = "list[float] | list[list[float]]"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,8 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
     """A datapizza client whose every inference passes the perimeter.
 
     Arguments: `client` is where it goes, and `task` the task it belongs to, opened by `client.task(goal)`.
-    Every text of datapizza's counts as at least `data_class`, from nobody in particular. `tools` are the
+    Every text of datapizza's counts as at least `data_class`, from nobody in particular, and every picture or
+    document as at least `media_class`: C3 when nobody declares one. `tools` are the
     sealed tools of the runtime: a datapizza tool is offered to the model only if the profile grants it, so
     that the trace names what ran outside (P3). Make them known with `open_profile(tools=host_tools([...]))`.
 
@@ -65,6 +67,7 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
         task: Task,
         tools: SealedTools | None = None,
         data_class: DataClass = DataClass.C2,
+        media_class: DataClass | None = None,
         system_prompt: str = "",
     ) -> None:
         if not isinstance(client, SealedClient):
@@ -75,7 +78,7 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
         self.system_prompt = system_prompt
         self._sealed = client
         self._task = task
-        self._bridge = Bridge(task, data_class)
+        self._bridge = Bridge(task, data_class, media_class)
         self._granted = () if tools is None else tools.specs
 
     # --- what datapizza calls --------------------------------------------------------------------
@@ -111,6 +114,24 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
             for response in _ending(shown, question.form.read(future.result())):
                 yield response
 
+    def _embed(self, text: _Theirs, model_name: str | None = None, **more: _Theirs) -> _Vectors:
+        with start_blocking_portal() as portal:
+            return portal.call(lambda: self._a_embed(text, model_name, **more))
+
+    async def _a_embed(self, text: _Theirs, model_name: str | None = None, **more: _Theirs) -> _Vectors:
+        """Return the vector of a text, or those of a list of texts, in one batch.
+
+        Raises `SealError` for any further argument, and for a model that is not the profile's.
+        """
+        _refuse_more(more)
+        if model_name not in {None, self.model_name, self._sealed.embeds}:
+            raise SealError("the profile names the model for embeddings. Fix: leave model_name out")
+        texts = [text] if isinstance(text, str) else list(text)
+        blocks = [self._bridge.block(each) for each in texts]
+        found = await self._sealed.embed(blocks, task=self._task)
+        vectors = [list(vector) for vector in found.vectors]
+        return vectors[0] if isinstance(text, str) else vectors
+
     # Their public calls add a cache, prompts on spans and in the debug log, and pass the rest on: not here.
     invoke = _invoke
     a_invoke = _a_invoke
@@ -118,6 +139,8 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
     a_structured_response = _a_structured_response
     stream_invoke = _stream_invoke
     a_stream_invoke = _a_stream_invoke
+    embed = _embed
+    a_embed = _a_embed
 
     def _convert_tool_choice(self, tool_choice: str | list[str]) -> dict[str, Any]:
         """Return the choice as it is: it becomes a schema, not a field of a protocol."""
@@ -134,12 +157,6 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
         """Refuse a cache: its key leaves out tools and roles, and a hit would be on no record."""
         if cache is not None:
             raise SealError("a sealed client has no cache: a hit would leave no record")
-
-    def _embed(self, *_: _Theirs, **__: _Theirs) -> NoReturn:
-        raise SealError("a sealed datapizza client does not embed")
-
-    async def _a_embed(self, *_: _Theirs, **__: _Theirs) -> NoReturn:
-        raise SealError("a sealed datapizza client does not embed")
 
     def _set_client(self) -> NoReturn:
         raise SealError("a sealed datapizza client carries no SDK")
@@ -179,8 +196,7 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
         **more: _Theirs,
     ) -> _Question:
         """Translate a call; raise `SealError` for what would go around the gate."""
-        if more:
-            raise SealError(f"a sealed client takes no further arguments: {', '.join(sorted(more))}")
+        _refuse_more(more)
         form = parse_form(tools, tool_choice, output_cls)
         request = InferenceRequest(
             messages=self._bridge.messages(
@@ -237,6 +253,11 @@ class SealedDatapizzaClient(Client):  # type: ignore[misc]  # datapizza publishe
                 yield pieces, future
             finally:
                 future.cancel()
+
+
+def _refuse_more(more: Mapping[str, _Theirs]) -> None:
+    if more:
+        raise SealError(f"a sealed client takes no further arguments: {', '.join(sorted(more))}")
 
 
 def _delta(shown: str, piece: str) -> ClientResponse:

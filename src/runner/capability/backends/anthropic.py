@@ -12,13 +12,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner.capability.backends.protocol import (
+    IMAGES,
     Events,
     NotProtocolError,
     Part,
     Stream,
     Whole,
+    base64_of,
     decoder_for,
     encode_json,
+    has_media,
     lowered_of,
     member_count,
     member_object,
@@ -29,11 +32,12 @@ from runner.capability.backends.protocol import (
 )
 from runner.kernel.errors import BackendError
 from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
-from runner.kernel.messages import Json, JsonObject, Role
+from runner.kernel.messages import Block, Json, JsonObject, Message, Role
 from runner.kernel.ports import Decoder
 
 PATH: Final = "/v1/messages"
 VERSION: Final = "2023-06-01"
+MEDIA: Final = IMAGES | {"application/pdf"}
 _FINISH: Final[Mapping[str, str]] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
@@ -66,14 +70,15 @@ class AnthropicBackend:
 
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
-        system = [text_of(message) for message in request.messages if message.role is Role.SYSTEM]
+        spoken = [message for message in request.messages if message.role is Role.SYSTEM]
+        system = [text_of(message) for message in spoken if not has_media(self.name, message, MEDIA)]
         instructions: JsonObject = {"system": "\n\n".join(system)} if system else {}
         body: JsonObject = {
             "model": self.model,
             "max_tokens": request.max_tokens,
             **instructions,
             "messages": [
-                {"role": message.role.value, "content": text_of(message)}
+                {"role": message.role.value, "content": _content(self.name, message)}
                 for message in request.messages
                 if message.role is not Role.SYSTEM
             ],
@@ -98,6 +103,20 @@ class AnthropicBackend:
         if request.stream:
             return decoder_for(self.name, status, lambda: Stream(self.name, Events().split, parse_event))
         return decoder_for(self.name, status, lambda: Whole(self.name, parse_message))
+
+
+def _content(name: str, message: Message) -> Json:
+    """Return what a message says: its text, or with media a block for each of its blocks, in order."""
+    if not has_media(name, message, MEDIA):
+        return text_of(message)
+    return [_said(block) for block in message.blocks]
+
+
+def _said(block: Block) -> JsonObject:
+    if block.media is None:
+        return {"type": "text", "text": block.text}
+    source = {"type": "base64", "media_type": block.media.mime, "data": base64_of(block.media)}
+    return {"type": "image" if block.media.mime in IMAGES else "document", "source": source}
 
 
 # --- schemas -----------------------------------------------------------------------------------

@@ -6,17 +6,21 @@ to its codec, the handling of bytes to `protocol`, and the validation of a const
 Serves P1: the bytes depend on the typed request only.
 """
 
+from collections.abc import Collection
 from typing import Final
 
 from runner.capability.backends.protocol import (
+    IMAGES,
     Events,
     NotProtocolError,
     Part,
     Stream,
     Whole,
+    base64_of,
     decoder_for,
     encode_json,
     grammar_of,
+    has_media,
     member_count,
     member_object,
     member_text,
@@ -25,7 +29,7 @@ from runner.capability.backends.protocol import (
     text_of,
 )
 from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
-from runner.kernel.messages import JsonObject
+from runner.kernel.messages import Block, Json, JsonObject, Message
 from runner.kernel.ports import Decoder
 
 PATH: Final = "/v1/chat/completions"
@@ -33,18 +37,25 @@ _END: Final = b"[DONE]"
 
 
 def chat_wire(
-    *, name: str, model: str, address: Address, request: InferenceRequest, fields: JsonObject
+    *,
+    name: str,
+    model: str,
+    address: Address,
+    request: InferenceRequest,
+    fields: JsonObject,
+    media: Collection[str] = IMAGES,
 ) -> WireRequest:
     """Return `request` as the exact bytes of a chat completion, with a runtime's own `fields` at the end.
 
-    Raises `BackendError`, naming the backend `name`, for a lone surrogate, a number that is not finite, or a
-    schema that is not JSON.
+    Raises `BackendError`, naming the backend `name`, for a lone surrogate, a number that is not finite, a
+    schema that is not JSON, or media that are not among the types `media` or not in a message of the user.
     """
     usage: JsonObject = {"stream_options": {"include_usage": True}} if request.stream else {}
     body: JsonObject = {
         "model": model,
         "messages": [
-            {"role": message.role.value, "content": text_of(message)} for message in request.messages
+            {"role": message.role.value, "content": _content(name, message, media)}
+            for message in request.messages
         ],
         "temperature": request.temperature,
         "seed": request.seed,
@@ -60,6 +71,20 @@ def chat_wire(
         headers=(("Content-Type", "application/json"), ("Accept", accept)),
         body=encode_json(name, body),
     )
+
+
+def _content(name: str, message: Message, media: Collection[str]) -> Json:
+    """Return what a message says: its text, or with media a part for each block, in order."""
+    if not has_media(name, message, media):
+        return text_of(message)
+    return [_part(block) for block in message.blocks]
+
+
+def _part(block: Block) -> JsonObject:
+    if block.media is None:
+        return {"type": "text", "text": block.text}
+    url = f"data:{block.media.mime};base64,{base64_of(block.media)}"
+    return {"type": "image_url", "image_url": {"url": url}}
 
 
 def grammar_field(name: str, schema: JsonObject | None) -> JsonObject:

@@ -19,13 +19,17 @@ from typing import Any, Final, NoReturn, assert_never
 import httpx
 from datapizza.core.clients import Client
 from datapizza.memory import Memory
-from datapizza.type import ROLE, TextBlock
+from datapizza.type import ROLE, MediaBlock, TextBlock
+from datapizza.type import Media as TheirMedia
 
 from runner.capability.backends.protocol import (
+    IMAGES,
     NotProtocolError,
     Part,
     Whole,
+    base64_of,
     decoder_for,
+    has_media,
     member_count,
     member_text,
     member_word,
@@ -33,7 +37,7 @@ from runner.capability.backends.protocol import (
 )
 from runner.kernel.errors import BackendError, SealError
 from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
-from runner.kernel.messages import JsonObject, Role
+from runner.kernel.messages import JsonObject, Media, Message, Role
 from runner.kernel.ports import Decoder
 
 _OK: Final = 200
@@ -116,6 +120,8 @@ class DatapizzaBackend:
         """Return the arguments for their `_invoke`; what it would drop or cannot say is extra body."""
         if any(message.role is Role.SYSTEM for message in request.messages[1:]):
             raise BackendError(f"backend {self.name!r}: a system message can only be the first")
+        for message in request.messages:
+            has_media(self.name, message, IMAGES)
         return {**_question(request), "extra_body": _extra(request, self.dialect)}
 
 
@@ -234,7 +240,7 @@ def _question(request: InferenceRequest) -> dict[str, Any]:
     system = text_of(first[0]) if first and first[0].role is Role.SYSTEM else None
     memory = Memory()
     for message in rest if system is not None else request.messages:
-        memory.add_turn([TextBlock(content=text_of(message))], _ROLES[message.role])
+        memory.add_turn(_turn(message), _ROLES[message.role])
     return {
         "input": [],
         "tools": [],
@@ -244,6 +250,18 @@ def _question(request: InferenceRequest) -> dict[str, Any]:
         "max_tokens": request.max_tokens,
         "system_prompt": system,
     }
+
+
+def _turn(message: Message) -> list[Any]:
+    """Return `message` in their blocks: its text, then its media; their code puts texts together anyway."""
+    pictures = [_picture(block.media) for block in message.blocks if block.media is not None]
+    return [TextBlock(content=text_of(message)), *pictures]
+
+
+def _picture(media: Media) -> Any:  # noqa: ANN401 - one of datapizza's untyped blocks
+    kind, _, extension = media.mime.partition("/")
+    theirs = TheirMedia(media_type=kind, extension=extension, source_type="base64", source=base64_of(media))
+    return MediaBlock(media=theirs)
 
 
 def _extra(request: InferenceRequest, dialect: _Dialect) -> JsonObject:

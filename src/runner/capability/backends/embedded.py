@@ -2,7 +2,8 @@
 """The codec for llama.cpp inside this process: llama-server's protocol without a socket.
 
 Owns one difference. The engine can be stopped only when it reports something, so every request streams and
-asks for progress on the prompt, whether or not the caller wants a stream. Leaves the engine itself to
+asks for progress on the prompt, whether or not the caller wants a stream. It reads no media: no projector is
+loaded. Leaves the engine itself to
 `transport.inprocess`. Serves P1 as `llamacpp` does.
 """
 
@@ -36,7 +37,12 @@ class EmbeddedBackend:
         }
         streamed = replace(request, stream=True)
         return chat_wire(
-            name=self.name, model=self.model, address=self.address, request=streamed, fields=fields
+            name=self.name,
+            model=self.model,
+            address=self.address,
+            request=streamed,
+            fields=fields,
+            media=(),
         )
 
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:  # noqa: ARG002 - the Backend port

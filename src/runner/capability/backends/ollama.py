@@ -17,8 +17,10 @@ from runner.capability.backends.protocol import (
     Part,
     Stream,
     Whole,
+    base64_of,
     decoder_for,
     encode_json,
+    has_media,
     lowered_of,
     member_count,
     member_object,
@@ -29,10 +31,11 @@ from runner.capability.backends.protocol import (
     text_of,
 )
 from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
-from runner.kernel.messages import JsonObject
+from runner.kernel.messages import JsonObject, Message
 from runner.kernel.ports import Decoder
 
 PATH: Final = "/api/chat"
+PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/webp"})
 KEEP_ALIVE: Final = "5m"
 """How long the model stays in memory: said outright, so that no setting keeps prompts there for ever."""
 
@@ -57,9 +60,7 @@ class OllamaBackend:
         constraint: JsonObject = {} if schema is None else {"format": lowered_of(self.name, schema)}
         body: JsonObject = {
             "model": self.model,
-            "messages": [
-                {"role": message.role.value, "content": text_of(message)} for message in request.messages
-            ],
+            "messages": [_said(self.name, message) for message in request.messages],
             "stream": request.stream,
             "think": False,
             "truncate": False,
@@ -87,6 +88,14 @@ class OllamaBackend:
         if request.stream:
             return decoder_for(self.name, status, lambda: Stream(self.name, Lines().split, parse_line))
         return decoder_for(self.name, status, lambda: Whole(self.name, parse_line))
+
+
+def _said(name: str, message: Message) -> JsonObject:
+    """Return `message`, its pictures beside its text."""
+    said: JsonObject = {"role": message.role.value, "content": text_of(message)}
+    if not has_media(name, message, PICTURES):
+        return said
+    return {**said, "images": [base64_of(block.media) for block in message.blocks if block.media]}
 
 
 def parse_line(data: bytes) -> Part:

@@ -7,20 +7,23 @@ request only. Serves I12: what a server says about an error is dropped, since it
 and our own words remain.
 """
 
+import base64
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from runner.capability.grammar import CompiledSchema, compile_schema
 from runner.kernel.errors import BackendError
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage
-from runner.kernel.messages import JsonObject, Message
+from runner.kernel.messages import Block, JsonObject, Media, Message, Role
 from runner.kernel.ports import Decoder
 
 _OK: Final = 200
 _NO_USAGE: Final = Usage()
+IMAGES: Final = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+"""The types of pictures that chat protocols share."""
 _WORD: Final = re.compile(r"[a-z_]{1,32}\Z")
 _PHRASES: Final[Mapping[int, str]] = {
     400: "it refused the request; the prompt may exceed its context, or it cannot read the grammar",
@@ -51,8 +54,37 @@ def encode_json(name: str, body: JsonObject) -> bytes:
 
 
 def text_of(message: Message) -> str:
-    """Return the blocks of `message` as one text, an empty line between two."""
-    return "\n\n".join(block.text for block in message.blocks)
+    """Return the blocks of `message` that are text as one text, an empty line between two."""
+    return "\n\n".join(block.text for block in message.blocks if block.media is None)
+
+
+def has_media(name: str, message: Message, accepted: Collection[str]) -> bool:
+    """Return whether `message` holds media.
+
+    Raises `BackendError`, naming the backend `name`, if it holds one whose type is not among `accepted`, or
+    is not the user's: chat protocols have no form for that.
+    """
+    types = {block.media.mime for block in message.blocks if block.media is not None}
+    if not types:
+        return False
+    if not accepted:
+        raise BackendError(f"backend {name!r}: its protocol has no form for media. Fix: ask another backend")
+    if message.role is not Role.USER or not types <= set(accepted):
+        fix = f"send {', '.join(sorted(accepted))}, in a message of the user"
+        raise BackendError(f"backend {name!r}: its protocol has no form for this media. Fix: {fix}")
+    return True
+
+
+def base64_of(media: Media) -> str:
+    """Return the bytes of `media` as base64, on one line."""
+    return base64.b64encode(media.data).decode("ascii")
+
+
+def texts_of(name: str, blocks: Sequence[Block]) -> list[str]:
+    """Return the texts of `blocks`; raise `BackendError`, naming the backend `name`, if one is no text."""
+    if any(block.media is not None for block in blocks):
+        raise BackendError(f"backend {name!r}: only text is embedded. Fix: leave the media out")
+    return [block.text for block in blocks]
 
 
 def reply_budget(name: str, request: InferenceRequest, context: int) -> int:
@@ -294,6 +326,16 @@ def member_word(value: object) -> str | None:
     if not isinstance(value, str) or not _WORD.match(value):
         raise NotProtocolError
     return value
+
+
+def member_vector(value: object) -> tuple[float, ...]:
+    """Return `value` if it is an array of numbers; else raise `NotProtocolError`."""
+    if not isinstance(value, list) or any(type(item) not in {int, float} for item in value):
+        raise NotProtocolError
+    try:
+        return tuple(map(float, value))
+    except OverflowError:
+        raise NotProtocolError from None
 
 
 def member_count(value: object) -> int:

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may fail around a send, and how it ended, on record: once, whatever happens before its answer.
+
+Owns the translation of failures into a status, and of foreign faults into our words (I12). Leaves the order
+of a send to `client.py` and `embed.py`. Carries I4: each send that went out has one `egress_result`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from runner.kernel.errors import BackendError, RunnerError, TraceUnavailable, TransportError
+from runner.kernel.inference import WireRequest
+from runner.perimeter.trace import records
+from runner.perimeter.trace.log import Trace
+
+
+def encoded(backend: str, encode: Callable[[], WireRequest]) -> WireRequest:
+    """Return the bytes that `encode` makes; raise `BackendError` when the codec fails, however it does."""
+    try:
+        return encode()
+    except RunnerError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
+        problem = f"backend {backend!r}: the request could not be encoded"
+        raise BackendError(f"{problem} ({type(error).__name__})") from None
+
+
+@contextmanager
+def failures_on_record(trace: Trace, sent: records.Egress, *, task: str) -> Iterator[None]:
+    """Put how `sent` failed on record before that is raised.
+
+    Raises `TransportError` for a `TimeoutError`, and `BackendError` for any fault that is not the runner's:
+    what it says is dropped. What ends it otherwise, such as a cancellation, passes.
+    """
+    try:
+        yield
+    except TimeoutError:
+        record_result(trace, sent, "timeout", task=task)
+        raise TransportError(f"backend {sent.backend!r} did not answer in time") from None
+    except TraceUnavailable:
+        raise  # there is no record to put it on
+    except RunnerError:
+        record_result(trace, sent, "error", task=task)
+        raise
+    except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
+        record_result(trace, sent, "error", task=task)
+        problem = f"backend {sent.backend!r}: its reply could not be read ({type(error).__name__})"
+        raise BackendError(problem) from None
+    except BaseException:  # cancelled, interrupted, closed: a send has a result whatever ends it
+        record_result(trace, sent, "cancelled", task=task)
+        raise
+
+
+def record_result(
+    trace: Trace,
+    sent: records.Egress,
+    status: records.Status,
+    *,
+    task: str,
+    size: int = 0,
+    block: str | None = None,
+) -> None:
+    """Put on record that `sent` ended with `status`, its answer of `size` bytes being `block`."""
+    result = records.EgressResult(
+        call_id=sent.call_id, send_id=sent.send_id, status=status, bytes=size, block=block
+    )
+    trace.append(result, task=task)
