@@ -132,7 +132,7 @@ TRANSFORMS: Final = (
     ),
     Transform(name="base64 twice", apply=lambda text: _base64(_base64(text))),
     Transform(name="JSON in a text", apply=lambda text: json.dumps({"v": text})),
-    Transform(name="line end inside", apply=_half),
+    Transform(name="line end inside", apply=_half, readable=False),
     Transform(name="reversed", apply=lambda text: text[::-1], readable=False),
     Transform(name="rot13", apply=lambda text: codecs.encode(text, "rot13"), readable=False),
     Transform(name="interleaved", apply=_interleaved, readable=False),

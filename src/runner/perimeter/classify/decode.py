@@ -18,13 +18,13 @@ from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.model import View
 from runner.perimeter.classify.views import Piece, Reading, fold
 
-BASE64: Final = r"[0-9A-Za-z+/_\-]{16,}(?:\r?\n[ \t]*[0-9A-Za-z+/_\-]{4,})*"
+BASE64: Final = r"[0-9A-Za-z+/_\-]{15,}(?:\r?\n[ \t]*[0-9A-Za-z+/_\-]{4,})*"
 HEXADECIMAL: Final = r"[0-9A-Fa-f]{2}(?:[ :]?[0-9A-Fa-f]{2}){9,}"
 
 _BASE64: Final = patterns.compile_pattern(BASE64)
 _HEXADECIMAL: Final = patterns.compile_pattern(HEXADECIMAL)
 _TEXT_SHARE: Final = 0.85
-"""The least share of printable characters in what counts as text; random bytes have about 0.4."""
+"""The least share of readable characters in what counts as text; random bytes have less than half."""
 
 _PACKED: Final = {b"\x1f\x8b\x08\0": 10, b"x\x01": 2, b"x\x5e": 2, b"x\x9c": 2, b"x\xda": 2}
 """How gzip (without a file name) and zlib data begin, and how long their headers are."""
@@ -34,7 +34,8 @@ UNPACKABLE: Final = b"\x02packed beyond reading\x03"
 """Stands for what unpacks to more, or is encoded more often than is read. The rule `packed-beyond-reading`
 finds it."""
 
-_PRINTABLE: Final = bytes([0x09, 0x0A, 0x0D, *range(0x20, 0x7F)])
+_CONTROL: Final = bytes({*range(0x20), 0x7F} - {0x09, 0x0A, 0x0D})
+_NOT_UTF8: Final = "\ufffd"
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 
 
@@ -95,8 +96,8 @@ def _as_text(reading: Reading, start: int, end: int, decoded: bytes) -> Iterator
     if end <= start or not decoded:
         return
     text = decoded.decode("utf-8", "replace")
-    printable = len(decoded) - len(decoded.translate(None, _PRINTABLE))
-    if printable < _TEXT_SHARE * len(decoded):
+    unreadable = len(decoded) - len(decoded.translate(None, _CONTROL)) + text.count(_NOT_UTF8)
+    if unreadable > (1 - _TEXT_SHARE) * len(text):
         return
     whole = Piece(at=0, start=start, end=end, literal=False)
     around = b" ".join((*reading.surroundings(start, end), reading.around))

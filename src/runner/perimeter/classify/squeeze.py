@@ -6,6 +6,7 @@ Carries I6 and its price: digits of neighbouring numbers are never run together,
 them by chance; only single characters with one separator between each, and chunks without a space.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
@@ -23,15 +24,22 @@ _SINGLES: Final = tuple(
 )
 """Single characters with one and the same sign between each; a wider gap ends a word. One pattern a sign, so
 that a run with one sign cannot swallow the beginning of a run with another."""
+_SPELLED: Final = tuple(
+    rf"{_EDGE}([!-~](?:{sign}(?:{sign}{sign})?[!-~]){{11,}})" for sign in (r" ", r"\.", r"\-")
+)
+"""Twelve or more characters of any kind with one sign between each, as a key or a name is spelled out. In the
+place of a space stands a space, or the sign: three signs in a row."""
 _CHUNKS: Final = (
     r"([0-9A-Za-z]{2,24}(?:[.\-_*|~][0-9A-Za-z]{2,24})+|[A-Za-z]{2,24}-\r?\n[ \t]{0,8}[a-z]{2,24})"
 )
 _SHORTEST_CHUNKED: Final = 17
 """Characters of the shortest thing that is looked for in chunks: a codice fiscale, and a sign in it."""
-SPACED: Final = (*_SINGLES, rf"[0-9A-Za-z.\-_*|~]{{{_SHORTEST_CHUNKED}}}|[A-Za-z]{{2}}-\r?\n")
+SPACED: Final = (*_SINGLES, *_SPELLED, rf"[0-9A-Za-z.\-_*|~]{{{_SHORTEST_CHUNKED}}}|[A-Za-z]{{2}}-\r?\n")
 """The ways of writing apart that are closed up: patterns that hold wherever there is such a run."""
 
-_PATTERNS: Final = tuple(map(patterns.compile_pattern, (*_SINGLES, _CHUNKS)))
+_PATTERNS: Final = tuple(map(patterns.compile_pattern, (*_SINGLES, *_SPELLED, _CHUNKS)))
+_LAST: Final = len(_PATTERNS) - 1
+_SIGN: Final = re.compile(r"(?<=[0-9A-Za-z])[.\-](?=[0-9A-Za-z])")
 _MARGIN: Final = 120
 """Characters kept on either side of a run, for the words that corroborate it."""
 
@@ -42,15 +50,16 @@ def squeeze(reading: Reading, way: int) -> Iterator[Reading]:
     `way` is the index of one of `SPACED`. Only the runs are kept, each with what stands around it.
     """
     runs = [match[1] for match in _PATTERNS[way].finditer(reading.data)]
-    if way == len(_SINGLES):
+    if way == _LAST:
         runs = [run for run in runs if _is_worth_it(reading.data[slice(*run)])]
     if not runs:
         return
+    closed = _unspelled if len(_SINGLES) <= way < _LAST else _closed
     source = reading.data.decode("ascii")
     draft, position = Draft(source), 0
     for start, end in runs:
         _between(draft, position, start)
-        draft.instead(_closed(source[start:end]), start, end)
+        draft.instead(closed(source[start:end]), start, end)
         position = end
     draft.literal(position, min(len(source), position + _MARGIN))
     yield draft.reading(View.SQUEEZED, reading, only_disguised=True)
@@ -79,3 +88,13 @@ def _closed(run: str) -> str:
         return "".join(filter(str.isalnum, run))
     spaced = "".join(character if character.isalnum() else " " for character in run)
     return " ".join(word.replace(" ", "") for word in spaced.split("  ") if word)
+
+
+def _unspelled(run: str) -> str:
+    """Return every other character of `run`: what stood between the signs.
+
+    Then without the first, which may be a word of one letter before it, and with spaces for signs that stand
+    between letters.
+    """
+    text = run[::2]
+    return f"{text} {text[1:]} {_SIGN.sub(' ', text)}"
