@@ -117,8 +117,8 @@ def _typed(report: Report) -> str:
     }
     note = (
         '<p class="note">Whole secrets where nothing was labelled. Green: none leaked; red: all; grey: not '
-        "planted. The spellings on the right, from a line end inside on, are those that detectors do not claim "
-        "to read.</p>"
+        "planted. The spellings on the right, from a line end inside on, are those that detectors do not "
+        "claim to read.</p>"
     )
     return heat_map(rows, "share of leaked secrets by kind and spelling") + note
 
