@@ -6,16 +6,20 @@ Each route is first shown to leak through a proxy of the obvious kind, so that t
 
 import base64
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
+from datapizza.agents import Agent
 from datapizza.core.clients import Client
 from datapizza.memory import Memory
+from datapizza.pipeline import DagPipeline, FunctionalPipeline
 from datapizza.tools import Tool
 from datapizza.type import ROLE, FunctionCallResultBlock, Media, MediaBlock, TextBlock
-from pydantic import BaseModel
+from openai import NotFoundError
+from pydantic import BaseModel, Field
 
 from runner import DataClass, EgressDenied, Runtime, open_profile
 from runner.adapters.datapizza import SealedDatapizzaClient, from_datapizza
@@ -29,6 +33,10 @@ Route = Callable[[Any, Path], object]
 
 class Answer(BaseModel):
     word: str
+
+
+class Told(BaseModel):
+    word: str = Field(description=CANARY)
 
 
 class NaiveProxy:
@@ -73,50 +81,118 @@ def _raw(client: Any) -> object:
     return client.client.chat.completions.create(model="m", messages=_said(CANARY))
 
 
+def _media(client: Any, **source: str) -> object:
+    media = Media(media_type="image", extension="png", **source)
+    return client.invoke([TextBlock(content=QUESTION), MediaBlock(media=media)])
+
+
+def _defaulted(client: Any) -> object:
+    properties = {"where": {"type": "string", "default": CANARY}}
+    return client.invoke(QUESTION, tools=[Tool(name="look", properties=properties, required=[])])
+
+
+def _given(text: str) -> dict[str, Any]:
+    """Return the arguments that their public methods pass on to those beneath."""
+    return {
+        "input": [TextBlock(content=text)],
+        "tools": [],
+        "memory": None,
+        "tool_choice": "auto",
+        "temperature": None,
+        "max_tokens": None,
+        "system_prompt": None,
+    }
+
+
+def _formed(text: str) -> dict[str, Any]:
+    return {**_given(text), "output_cls": Answer}
+
+
+def _queried(client: Any) -> None:
+    with suppress(NotFoundError):  # the server knows no such path; it has seen it all the same
+        client.invoke(QUESTION, extra_query={"q": CANARY})
+
+
+def _graph(client: Any) -> object:
+    graph = DagPipeline()
+    graph.add_module("ask", client.as_module_component())
+    return graph.run({"ask": {"input": CANARY}})
+
+
+def _line(client: Any) -> object:
+    line = FunctionalPipeline().run("ask", client.as_module_component(), kwargs={"input": CANARY})
+    return line.execute()
+
+
+def _agent(client: Any) -> Agent:
+    return Agent(name="helper", client=client, max_steps=2)
+
+
 def _said(text: str) -> list[dict[str, str]]:
     return [{"role": "user", "content": text}]
 
 
-def _internal(client: Any) -> object:
-    return client._invoke(
-        input=[TextBlock(content=CANARY)],
-        tools=[],
-        memory=None,
-        tool_choice="auto",
-        temperature=None,
-        max_tokens=None,
-        system_prompt=None,
-    )
-
-
 ROUTES: dict[str, Route] = {
     "stream_invoke": lambda client, _: list(client.stream_invoke(CANARY)),
-    "_invoke": lambda client, _: _internal(client),
+    "_invoke": lambda client, _: client._invoke(**_given(CANARY)),
+    "_stream_invoke": lambda client, _: list(client._stream_invoke(**_given(CANARY))),
+    "_structured_response": lambda client, _: client._structured_response(**_formed(CANARY)),
     ".client": lambda client, _: _raw(client),
     "system_prompt=": lambda client, _: client.invoke(QUESTION, system_prompt=CANARY),
     "as_module_component": lambda client, _: client.as_module_component().run(input=CANARY),
+    "as_stream_module_component": lambda client, _: list(
+        client.as_stream_module_component().run(input=CANARY)
+    ),
+    "as_structured_response_module_component": lambda client, _: (
+        client.as_structured_response_module_component().run(input=CANARY, output_cls=Answer)
+    ),
+    "a DagPipeline": lambda client, _: _graph(client),
+    "a FunctionalPipeline": lambda client, _: _line(client),
+    "Agent.run": lambda client, _: _agent(client).run(CANARY),
+    "Agent.stream_invoke": lambda client, _: list(_agent(client).stream_invoke(CANARY)),
     "structured_response": lambda client, _: client.structured_response(input=CANARY, output_cls=Answer),
     "memory=": lambda client, _: client.invoke(QUESTION, memory=_memory()),
     "a tool's result": lambda client, _: client.invoke(QUESTION, memory=_tool_result()),
     "a tool's description": lambda client, _: _told(client),
+    "a tool's default": lambda client, _: _defaulted(client),
+    "the form of an answer": lambda client, _: client.structured_response(input="Well?", output_cls=Told),
     "messages=": lambda client, _: client.invoke(QUESTION, messages=_said(CANARY)),
     "model=": lambda client, _: client.invoke(QUESTION, model=CANARY),
     "extra_body=": lambda client, _: client.invoke(QUESTION, extra_body={"messages": _said(CANARY)}),
     "extra_headers=": lambda client, _: client.invoke(QUESTION, extra_headers={"x-note": CANARY}),
+    "extra_query=": lambda client, _: _queried(client),
+    "user=": lambda client, _: client.invoke(QUESTION, user=CANARY),
     "a path in a MediaBlock": _by_path,
+    "an address in a MediaBlock": lambda client, _: _media(
+        client, source_type="url", source=f"https://media.example/{CANARY}.png"
+    ),
+    "Base64 in a MediaBlock": lambda client, _: _media(
+        client, source_type="base64", source=base64.b64encode(CANARY.encode()).decode()
+    ),
 }
 ASYNC_ROUTES: dict[str, Route] = {
     "a_invoke": lambda client, _: client.a_invoke(CANARY),
     "a_structured_response": lambda client, _: client.a_structured_response(input=CANARY, output_cls=Answer),
     "a_stream_invoke": lambda client, _: _drained(client.a_stream_invoke(CANARY)),
+    "_a_invoke": lambda client, _: client._a_invoke(**_given(CANARY)),
+    "_a_structured_response": lambda client, _: client._a_structured_response(**_formed(CANARY)),
+    "_a_stream_invoke": lambda client, _: _drained(client._a_stream_invoke(**_given(CANARY))),
+    "as_module_component, awaited": lambda client, _: client.as_module_component().a_run(input=CANARY),
+    "Agent.a_run": lambda client, _: _agent(client).a_run(CANARY),
 }
+JUDGED_BY_THE_PROXY = {"Agent.run", "Agent.stream_invoke"}
+"""Routes that end in `invoke`, the one method that a naive proxy judges."""
 REFUSED_AS_SUCH = {
     ".client": AttributeError,
     "messages=": SealError,
     "model=": SealError,
     "extra_body=": SealError,
     "extra_headers=": SealError,
+    "extra_query=": SealError,
+    "user=": SealError,
     "a path in a MediaBlock": MediaError,
+    "an address in a MediaBlock": SealError,
+    "Base64 in a MediaBlock": SealError,
 }
 
 
@@ -150,6 +226,7 @@ def profile(url: str) -> dict[str, Any]:
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AKAION_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("DATAPIZZA_AGENT_LOG_LEVEL", "ERROR")  # their runner prints results to the screen
 
 
 @pytest.fixture
@@ -169,7 +246,7 @@ def runtime(request: pytest.FixtureRequest, server: ScriptedServer) -> Iterator[
 # --- synchronous routes ------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ROUTES)
+@pytest.mark.parametrize("name", [name for name in ROUTES if name not in JUDGED_BY_THE_PROXY])
 def test_a_naive_proxy_leaks_by_this_route(name: str, server: ScriptedServer, tmp_path: Path) -> None:
     ROUTES[name](NaiveProxy(openai_like(server.url)), tmp_path)
     assert arrived(server)

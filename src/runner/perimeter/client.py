@@ -30,6 +30,7 @@ from runner.kernel.ports import (
 from runner.perimeter.aside import aside, in_time
 from runner.perimeter.embed import Embeddings, embed_batch
 from runner.perimeter.exchange import exchange
+from runner.perimeter.fixed import fixed_request
 from runner.perimeter.opening import Opening
 from runner.perimeter.outgoing import Gate, Outgoing, Shown, judge_request, record_send, restored
 from runner.perimeter.redact import Redactor
@@ -133,6 +134,7 @@ class SealedClient(Sealed):
         failed; `ClassifierFault` when the reply could not be classified or a second opinion not be had;
         `TraceError` when something could not be recorded, and then nothing was sent.
         """
+        request = fixed_request(request)
         blocks = _blocks_of(request, task)
         wire = encoded(self._backend.name, partial(self._backend.encode, request))
         checked, outgoing = await self._decided(request, wire, blocks, task)

@@ -15,6 +15,7 @@ from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Classifier, Locality
 from runner.perimeter.classify import EchoIndex, carried
+from runner.perimeter.fixed import fixed_wire
 from runner.perimeter.hosts import class_of_host
 from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.seams import across
@@ -109,6 +110,7 @@ def judge(
     where `Allowed` would. Total: whatever happens in here, the answer is a decision.
     """
     try:
+        wire = fixed_wire(wire)
         judged = label.with_detected(detect(wire, rules, host=terms.any_host))
         decision = _decide(wire, judged, terms, locality, rules)
     except Exception:  # noqa: BLE001 - I7: any fault at all closes

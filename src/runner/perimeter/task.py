@@ -222,8 +222,8 @@ class Task:
         self._opined.add((block.id, block.text))
 
     def owns(self, block: Block) -> bool:
-        """Return whether `block` is, unaltered, one this task minted."""
-        return self._blocks.get(block.id) == block
+        """Return whether `block` is one this task minted: itself, for a copy could claim to be equal."""
+        return self._blocks.get(block.id) is block
 
     def mint(
         self,

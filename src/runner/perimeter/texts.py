@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator
 from typing import Final, NamedTuple, NoReturn
 
+from runner.kernel.errors import RunnerError
 from runner.kernel.inference import WireRequest
 from runner.kernel.messages import Json
 
@@ -22,12 +23,8 @@ FRAMES: Final = frozenset({"role", "type", "id", "object", "model", "name"})
 """Names of members of a body that stand between two turns and carry nothing of them."""
 
 
-class Unreadable(ValueError):
-    """A body that is not text, or not what its content type says."""
-
-
-class Media(Unreadable):
-    """A body that its content type calls something else than text."""
+class Media(RunnerError):
+    """A body that its content type calls something else than text. Ends in `release.py`."""
 
 
 class Text(NamedTuple):
@@ -87,7 +84,7 @@ def _body(wire: WireRequest) -> Iterator[Text]:
     named = [value for name, value in wire.headers if name.lower() == "content-type"]
     kind = named[0].partition(";")[0].strip().lower() if named else "application/json"
     if len(named) > 1:
-        raise Unreadable("a request with two content types")
+        raise ValueError("a request with two content types")
     if _JSON.match(kind):
         yield from _leaves(_parse_json(wire.body))
     elif kind == _FORM:
