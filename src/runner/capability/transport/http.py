@@ -29,6 +29,7 @@ from runner.kernel.ports import Credential
 CONNECT_TIMEOUT_S: Final = 10.0
 MAX_REPLY_BYTES: Final = 64 << 20
 _OWN_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
+_METHODS: Final = frozenset({"GET", "POST"})
 _PATH: Final = re.compile(r"/[!-~]*\Z")
 _LOGGERS: Final = ("httpcore.connection", "httpcore.http11", "httpx")
 """The loggers of the HTTP library that an exchange reaches. A logger's filter does not see its children's."""
@@ -140,6 +141,8 @@ class _Chunks:
 
 def _request(wire: WireRequest, credential: Credential | None, ip: IP) -> httpx.Request:
     """Return `wire` for `ip`; TLS still checks the certificate against the name."""
+    if wire.method not in _METHODS:
+        raise TransportError("the method of a wire request is GET or POST")
     if not _PATH.match(wire.path):
         raise TransportError("the path of a wire request is an absolute path in printable ASCII")
     if any(name.lower() in _OWN_HEADERS for name, _ in wire.headers):
