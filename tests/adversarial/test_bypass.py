@@ -118,7 +118,7 @@ def profile(remote: str, local: str, folder: Path) -> dict[str, Any]:
     models = {
         "prefer": "remote",
         "local": {"runtime": "llamacpp", "model": "m", "endpoint": local},
-        "remote": {"backend": "openai", "endpoint": remote, "model": "m"},
+        "remote": {"backend": "openai", "endpoint": remote, "model": "m", "embeddings": "m"},
     }
     return {
         "policy": {"grants": grants},
@@ -901,13 +901,13 @@ def _(scene: Scene) -> None:
         theirs(scene, task)._get_client()
 
 
-@way("an embedding", SealError, "does not embed")
+@way("an embedding", EgressDenied)
 def _(scene: Scene) -> None:
     with scene.rt.client.task(QUESTION) as task:
         theirs(scene, task).embed(CANARY)
 
 
-@way("an embedding, awaited", SealError)
+@way("an embedding, awaited", EgressDenied)
 def _(scene: Scene) -> None:
     with scene.rt.client.task(QUESTION) as task:
         anyio.run(theirs(scene, task).a_embed, CANARY)

@@ -191,8 +191,8 @@ REFUSED_AS_SUCH = {
     "extra_query=": SealError,
     "user=": SealError,
     "a path in a MediaBlock": MediaError,
-    "an address in a MediaBlock": SealError,
-    "Base64 in a MediaBlock": SealError,
+    "an address in a MediaBlock": MediaError,
+    "Base64 in a MediaBlock": EgressDenied,  # media that nobody labelled are C3, whatever texts are declared
 }
 
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from runner.kernel.errors import SealError
-from runner.kernel.inference import Address, InferenceRequest, WireRequest
+from runner.kernel.inference import Address, EmbeddingReply, EmbeddingRequest, InferenceRequest, WireRequest
 from runner.kernel.messages import Message
-from runner.kernel.ports import Backend, Decoder
+from runner.kernel.ports import Backend, Decoder, Embedder
 
 T = TypeVar("T")
 
@@ -36,10 +36,35 @@ class FixedBackend:
         return self.codec.decoder(request, status)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FixedEmbedder:
+    """The same for a codec that embeds. Implements `Embedder`."""
+
+    name: str
+    model: str
+    address: Address
+    codec: Embedder = field(repr=False)
+
+    def encode(self, request: EmbeddingRequest) -> WireRequest:
+        """Return the exact bytes for the whole batch; raise what the codec raises."""
+        return self.codec.encode(request)
+
+    def parse(self, request: EmbeddingRequest, status: int, body: bytes) -> EmbeddingReply:
+        """Return what the codec reads in `body`; raise what it raises."""
+        return self.codec.parse(request, status, body)
+
+
 def fixed_backend(backend: Backend) -> Backend:
     """Return `backend` with what it says about itself now."""
     return FixedBackend(
         name=backend.name, model=backend.model, address=fixed_address(backend.address), codec=backend
+    )
+
+
+def fixed_embedder(embedder: Embedder) -> Embedder:
+    """Return `embedder` with what it says about itself now."""
+    return FixedEmbedder(
+        name=embedder.name, model=embedder.model, address=fixed_address(embedder.address), codec=embedder
     )
 
 

@@ -17,7 +17,7 @@ from runner.kernel.labels import DataClass, Label
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Approver, Backend, Clock, Embedder, Endpoint, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
-from runner.perimeter.fixed import fixed_backend
+from runner.perimeter.fixed import fixed_backend, fixed_embedder
 from runner.perimeter.opening import Opening
 from runner.perimeter.opinions import Opinions
 from runner.perimeter.outgoing import Outgoing
@@ -81,6 +81,7 @@ class Perimeter:
         self.registration(backend.name)
         if embedder is not None:
             self.registration(embedder.name)
+            embedder = fixed_embedder(embedder)
         return SealedClient(_WITNESS, self, fixed_backend(backend), embedder)
 
     def seal_tools(self, tools: Sequence[Tool]) -> SealedTools:

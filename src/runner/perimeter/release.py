@@ -19,7 +19,7 @@ from runner.perimeter.fixed import fixed_wire
 from runner.perimeter.hosts import class_of_host
 from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.seams import across
-from runner.perimeter.texts import Media, texts_of
+from runner.perimeter.texts import NotText, texts_of
 
 _METHODS: Final = frozenset({"GET", "POST"})
 ABOVE_CEILING: Final = "class-above-ceiling"
@@ -153,7 +153,7 @@ def detect(wire: WireRequest, rules: Rules, *, host: bool = False) -> DataClass:
     """
     try:
         texts = list(texts_of(wire, host=host))
-    except Media:
+    except NotText:
         return DataClass.C3
     try:
         found = max(rules.class_of(each.text, each.name) for each in texts)

@@ -23,7 +23,7 @@ FRAMES: Final = frozenset({"role", "type", "id", "object", "model", "name"})
 """Names of members of a body that stand between two turns and carry nothing of them."""
 
 
-class Media(RunnerError):
+class NotText(RunnerError):
     """A body that its content type calls something else than text. Ends in `release.py`."""
 
 
@@ -38,7 +38,7 @@ class Text(NamedTuple):
 def texts_of(wire: WireRequest, *, host: bool) -> Iterator[Text]:
     """Yield every text that `wire` carries, in order; with `host` the labels of its host's name too.
 
-    Raises `Media` for a body that is not text at all, and `ValueError` for one that cannot be read.
+    Raises `NotText` for a body that is not text at all, and `ValueError` for one that cannot be read.
     """
     yield Text(None, wire.method, False)
     if host:
@@ -92,7 +92,7 @@ def _body(wire: WireRequest) -> Iterator[Text]:
     elif kind.startswith("text/"):
         yield Text(None, wire.body.decode("utf-8"), True)
     else:
-        raise Media("a body that is not text")
+        raise NotText("a body that is not text")
 
 
 def _parse_json(body: bytes) -> Json:
@@ -111,7 +111,7 @@ def _parse_json(body: bytes) -> Json:
 
 
 def _refuse(_: str) -> NoReturn:
-    raise Unreadable("not JSON")
+    raise ValueError("not JSON")
 
 
 class _Number(str):

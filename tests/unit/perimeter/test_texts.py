@@ -15,7 +15,7 @@ from runner.kernel.ports import Locality
 from runner.perimeter.classify import FRAGMENTS, Classifier, classify_text
 from runner.perimeter.hosts import class_of_host
 from runner.perimeter.release import BackendTerms, Rules, detect, judge
-from runner.perimeter.texts import Media, texts_of
+from runner.perimeter.texts import NotText, texts_of
 from runner.testing import FakeClassifier
 
 HERE = Address(scheme="https", host="model.example", port=443)
@@ -97,7 +97,7 @@ def test_the_query_is_read_as_clear_text() -> None:
 def test_p1_media_count_as_c3_and_two_content_types_are_refused() -> None:
     image = wire(body=b"\x89PNG", headers=(("Content-Type", "image/png"),))
     assert detect(image, rules()) is DataClass.C3
-    with pytest.raises(Media):
+    with pytest.raises(NotText):
         list(texts_of(image, host=False))
     two = wire(body=b"{}", headers=(("Content-Type", "application/json"), ("content-type", "text/plain")))
     with pytest.raises(ValueError, match="two content types"):
