@@ -301,7 +301,7 @@ EXCUSED_NAMES = {
     ("perimeter/grants.py", "pathlib"): {"PurePath"},
     ("perimeter/opinions.py", "anyio"): {"fail_after", "to_thread.run_sync"},
     ("perimeter/probe.py", "anyio"): {"fail_after", "to_thread.run_sync"},
-    ("perimeter/second_model.py", "anyio"): {"get_cancelled_exc_class", "to_thread.run_sync"},
+    ("perimeter/second_model.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/redact.py", "threading"): {"Lock"},
     ("perimeter/toolbox.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/trace/log.py", "os"): {"getpid"},

@@ -10,8 +10,7 @@ which is never to another machine, and to none below the locality grade the prof
 second opinion: `Perimeter.release()` knows rules only.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from functools import partial
 from typing import Final, Protocol, assert_never
 
 import anyio
@@ -28,6 +27,7 @@ from runner.perimeter.client import Registration
 from runner.perimeter.exchange import exchange
 from runner.perimeter.probe import egress_record
 from runner.perimeter.release import Checked
+from runner.perimeter.results import encoded, failures_on_record, record_result
 from runner.perimeter.second import QUESTION, ask_about, parse_answer, windows
 from runner.perimeter.task import Task
 from runner.perimeter.trace import records
@@ -84,7 +84,7 @@ class LocalModel:
 
     async def _about(self, window: str, block: Block, task: Task, gate: Gate) -> Opinion:
         request = ask_about(window)
-        wire = self._backend.encode(request)
+        wire = encoded(self._backend.name, partial(self._backend.encode, request))
         checked = await gate.check_locality(self._backend)
         decision = gate.release(wire, UNJUDGED, self._backend.name, checked=checked)
         sent = egress_record(
@@ -103,7 +103,7 @@ class LocalModel:
                 raise EgressDenied(backend=name, reason=decision.reason, data_class=decision.data_class)
             case Allowed() | Redacted():
                 way = gate.registration(self._backend.name)
-                with _end_on_record(gate.trace, sent, task) as size:
+                with failures_on_record(gate.trace, sent, task=task.id):
                     reply = await exchange(
                         decision.wire,
                         request,
@@ -113,32 +113,10 @@ class LocalModel:
                         timeout_s=min(way.timeout_s, ANSWER_WITHIN_S),
                         on_text=None,
                     )
-                    size.append(len(reply.text.encode("utf-8", "surrogatepass")))
+                size = len(reply.text.encode("utf-8", "surrogatepass"))
+                record_result(gate.trace, sent, "ok", task=task.id, size=size)
                 if reply.finish == "length":
                     raise BackendError("truncated: the answer reached its token limit")
                 return parse_answer(reply.text)
             case _:
                 assert_never(decision)
-
-
-@contextmanager
-def _end_on_record(trace: Trace, sent: records.Egress, task: Task) -> Iterator[list[int]]:
-    """Put on record how a send ended; the block appends the size of the reply, in bytes."""
-    size: list[int] = []
-    status: records.Status = "error"
-    try:
-        yield size
-        status = "ok"
-    except TimeoutError:
-        status = "timeout"
-        raise
-    except anyio.get_cancelled_exc_class():
-        status = "cancelled"
-        raise
-    finally:
-        trace.append(
-            records.EgressResult(
-                call_id=sent.call_id, send_id=sent.send_id, status=status, bytes=sum(size), block=None
-            ),
-            task=task.id,
-        )
