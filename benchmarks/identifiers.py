@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Final
 
 import checkdigits
+import people
 
 from runner.perimeter.classify import Span, View, classify_text
 
@@ -232,28 +233,52 @@ def _table(tallies: dict[str, Tally]) -> list[dict[str, object]]:
     ]
 
 
+def _people(seed: int, half: str, count: int) -> list[dict[str, object]]:
+    """Return the rows of the second table."""
+    documents = list(people.Generator(seed, half).documents(count))
+    return [
+        {
+            "kind": kind,
+            "register": register,
+            "documents": tally.documents,
+            "recall": round(tally.recall, 4),
+            "of_mentions": round(tally.covered / tally.mentions, 4) if tally.mentions else None,
+        }
+        for register in (False, True)
+        for kind, tally in people.measure(documents, register=register).items()
+    ]
+
+
 def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description="What the detectors find, and what they take for something.")
     parser.add_argument("--count", type=int, default=24_000, help="texts with and without identifiers")
+    parser.add_argument("--documents", type=int, default=1500, help="documents with persons")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--half", choices=("A", "B"), default="B", help="which templates; B was held out")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--show", action="store_true", help="print the texts that went wrong")
     options = parser.parse_args()
     tallies = measure(Generator(options.seed, options.half).cases(options.count))
-    identifiers = _table(tallies)
+    identifiers, persons = _table(tallies), _people(options.seed, options.half, options.documents)
     if options.show:
         for kind, tally in tallies.items():
             print(*(f"{kind}: {text!r}" for text in tally.wrong[:20] if kind != "all"), sep="\n")
     if options.json:
-        print(json.dumps({"half": options.half, "seed": options.seed, "identifiers": identifiers}, indent=1))
+        found = {"identifiers": identifiers, "people": persons}
+        print(json.dumps({"half": options.half, "seed": options.seed} | found, indent=1))
         return
     print(f"identifiers, templates {options.half}, seed {options.seed}")
     for row in identifiers:
         print(
             f"  {row['kind']:18} recall {row['recall']:.4f} of {row['positives']:5}"
             f"   precision {row['precision']:.4f} with {row['negatives']:5} hard negatives"
+        )
+    print(f"documents, templates {options.half}, seed {options.seed}")
+    for row in persons:
+        print(
+            f"  {row['kind']:12} {'with' if row['register'] else 'without'} a register:"
+            f" recall {row['recall']:.4f} of {row['documents']} documents; of mentions {row['of_mentions']}"
         )
 
 

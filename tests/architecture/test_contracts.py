@@ -292,6 +292,7 @@ EXCUSED_NAMES = {
     ("capability/grammar/resolve.py", "urllib"): {"parse.unquote", "parse.urldefrag", "parse.urljoin"},
     ("perimeter/classify/formulas.py", "importlib"): {"resources.files"},
     ("perimeter/classify/lexicon.py", "importlib"): {"resources.files"},
+    ("perimeter/classify/names.py", "importlib"): {"resources.files"},
     ("perimeter/aside.py", "anyio"): {"fail_after", "to_thread.run_sync"},
     ("perimeter/asking.py", "anyio"): {"fail_after", "to_thread.run_sync"},
     ("perimeter/client.py", "anyio"): {"to_thread.run_sync"},

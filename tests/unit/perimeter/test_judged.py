@@ -14,7 +14,7 @@ from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.release import Rules, detect
 from runner.testing import FakeClassifier
 
-CLIENT = Listed(file="r", line=1, names=("Mario Rossi",))
+CLIENT = Listed(file="r", line=1, names=("Ubaldo Boccadoro",))
 
 
 def rules(classifier: FakeClassifier | Classifier, *, judged: JudgedTexts | None = None) -> Rules:
@@ -51,7 +51,7 @@ def test_an_answer_does_not_cross_a_change_of_registers() -> None:
     judged = JudgedTexts()
     none = compile_registers(clients=[], own=[], public=[], key=b"k" * 16)
     one = compile_registers(clients=[CLIENT], own=[], public=[], key=b"k" * 16)
-    text = "Scrivo per Mario Rossi"
+    text = "Scrivo per Ubaldo Boccadoro"
     for registers, expected in ((none, DataClass.C0), (one, DataClass.C2), (none, DataClass.C0)):
         assert judged.class_of(Classifier(registers=registers), text, None) is expected
     assert len(judged) == 2

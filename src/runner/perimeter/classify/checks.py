@@ -123,58 +123,6 @@ def card(candidate: str) -> int:
     return len(candidate) if stdnum.luhn.is_valid(compact) else 0
 
 
-_ROLES: Final = frozenset(
-    {
-        *(
-            "amministratore",
-            "assessore",
-            "cancelliere",
-            "comandante",
-            "commissario",
-            "consigliere",
-            "dirigente",
-        ),
-        *(
-            "direttore",
-            "direttrice",
-            "giudice",
-            "istruttore",
-            "magistrato",
-            "ministro",
-            "prefetto",
-            "preside",
-        ),
-        *(
-            "presidente",
-            "procuratore",
-            "questore",
-            "responsabile",
-            "rettore",
-            "segretario",
-            "sindaco",
-            "titolare",
-        ),
-        *("tutelare", "ufficiale", "vicepresidente", "vicesindaco"),
-        *("abbonato", "azionista", "cliente", "collega", "condomino", "destinatario", "socio", "utente"),
-        *("amministratori", "avvocati", "azionisti", "clienti", "colleghi", "condomini", "consiglieri"),
-        *("creditori", "dirigenti", "giudici", "magistrati", "membri", "soci", "utenti"),
-        *("chair", "chairman", "director", "judge", "justice", "manager", "mayor", "minister", "president"),
-        *("registrar", "secretary", "speaker"),
-    }
-)
-"""Words that stand behind a title in place of a name."""
-
-
-def named_person(candidate: str) -> int:
-    """Accept what stands behind `sig.` or `Mr.` unless it is an office: "Presidente del Tribunale".
-
-    An office followed by a capital is followed by a name: "Presidente Rossi".
-    """
-    words = candidate.split(" ")
-    rest = next((words[index:] for index, word in enumerate(words) if word.lower() not in _ROLES), [])
-    return len(candidate) if rest and (rest == words or rest[0][:1].isupper()) else 0
-
-
 _PLACEHOLDERS: Final = ("xxx", "***", "...", "example", "changeme", "placeholder", "your", "redacted", "none")
 
 

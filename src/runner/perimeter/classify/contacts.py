@@ -9,8 +9,10 @@ Carries I6: contact data typed or pasted by a person is found without anybody ha
 from typing import Final
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import checks, phones
+from runner.perimeter.classify import names, phones
+from runner.perimeter.classify.firms import ADDRESSES, ORGANISATIONS
 from runner.perimeter.classify.model import Rule
+from runner.perimeter.classify.persons import PERSONS
 
 _C1: Final = DataClass.C1
 _C2: Final = DataClass.C2
@@ -157,7 +159,7 @@ CONTACTS: Final = (
         kind="person",
         data_class=_C2,
         pattern=rf"{_EDGE}{_PRIVATE_TITLE}({_NAMES})",
-        check=checks.named_person,
+        check=names.titled_name,
         context=r"(?i)sig|client|pazient|assistit|imputat|indagat|m[rs]",
         trigger=_PRIVATE_TITLE,
     ),
@@ -169,6 +171,9 @@ CONTACTS: Final = (
         context=r"(?i)avv|dott|prof|notaio|geom|ing|rag",
         trigger=_PROFESSIONAL_TITLE,
     ),
+    *PERSONS,
+    *ORGANISATIONS,
+    *ADDRESSES,
 )
 """Contacts and persons. A professional is C1: a name on a letterhead is not a client's."""
 

@@ -23,7 +23,7 @@ from runner.perimeter.classify.pattern import Pattern, Prefilter, compile_patter
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.registers import Clients, Mention, Registers
 from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE
-from runner.perimeter.classify.settle import overruled
+from runner.perimeter.classify.settle import beside_persons, overruled
 from runner.perimeter.classify.views import Reading, fold
 
 RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, *OPAQUE, *LEXICON)
@@ -100,7 +100,7 @@ class Classifier:
             for reading, seen in (readings if persons else ())
             for hit in self._hits(reading, seen & self._topics, name)
         ]
-        found = [hit.span for hit in hits if hit.role is Role.FINDING]
+        found = beside_persons([hit.span for hit in hits if hit.role is Role.FINDING], persons)
         spans = _without_doubles([*found, *subjects_of_persons(topics, persons)])
         return Classification(
             data_class=max((span.data_class for span in spans), default=DataClass.C0),

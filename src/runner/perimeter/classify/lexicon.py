@@ -7,7 +7,6 @@ Carries the promise of the design that a topic is not a secret: a question about
 or professional secrecy passes, and stops passing next to the person it concerns.
 """
 
-from bisect import bisect_left
 from collections.abc import Sequence
 from importlib.resources import files
 from typing import Final
@@ -15,9 +14,7 @@ from typing import Final
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify.contacts import PERSON_KINDS
 from runner.perimeter.classify.model import Role, Rule, Span
-
-NEAR: Final = 2_000
-"""Code points between a subject and a person that still make one field of them (about a page)."""
+from runner.perimeter.classify.settle import is_near
 
 _PERSON: Final = "person"
 _EDGE: Final = r"(?:^|[^0-9A-Za-z])"
@@ -81,19 +78,14 @@ def subjects_of_persons(topics: Sequence[Span], persons: Sequence[int]) -> list[
 
     `persons` are the sorted start offsets of everything that points at one person.
     """
-    return [topic for topic in topics if _nearest(persons, topic.start) <= NEAR]
-
-
-def _nearest(offsets: Sequence[int], position: int) -> float:
-    index = bisect_left(offsets, position)
-    return min(
-        (abs(offset - position) for offset in offsets[max(0, index - 1) : index + 1]), default=float("inf")
-    )
+    return [topic for topic in topics if is_near(persons, topic.start)]
 
 
 def points_at_person(span: Span, role: Role) -> bool:
-    """Say whether `span`, a hit of a rule in `role`, stands for one natural person."""
-    return role is Role.MARKER or (role is Role.FINDING and span.kind in PERSON_KINDS)
+    """Say whether `span`, a hit of a rule in `role`, stands for one person; an address alone does not."""
+    if role is Role.MARKER:
+        return True
+    return role is Role.FINDING and span.kind in PERSON_KINDS and span.data_class >= DataClass.C2
 
 
 LEXICON: Final = lexicon_rules(

@@ -1,32 +1,85 @@
 # SPDX-License-Identifier: Apache-2.0
 """What findings say about each other, once all of them are known.
 
-Owns which of two readings of one place holds. Leaves finding to the rules, and sensitive subjects, which need
-a person near, to `lexicon`. Pure: spans in, spans out.
-Carries the utility of the gate: a VAT number above a telephone number is not a second telephone number.
+Owns which of two readings of one place holds, and what an address is worth beside a person. Leaves finding to
+the rules, and sensitive subjects, which need a person near, to `lexicon`. Pure: spans in, spans out.
+Carries the utility of the gate: a VAT number above a telephone number is not a second telephone number, and a
+street that is called after somebody is nobody.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
-from runner.perimeter.classify.model import Span
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify.model import Span, is_clear
+
+NEAR: Final = 2_000
+"""Code points between two things of one field: about a page."""
 
 _CHECKED: Final = frozenset({"codice_fiscale", "partita_iva", "vat", "national_id", "card"})
-_STRONGER: Final[Mapping[str, frozenset[str]]] = {
+_AT_THE_SAME_PLACE: Final[Mapping[str, frozenset[str]]] = {
     "phone": _CHECKED,
     "partita_iva": frozenset({"codice_fiscale"}),
 }
-"""For a kind, the kinds that overrule it at the very same place: a check digit and its own name, where the
-other had a shape; a person's number, where the other would be a firm's."""
+"""For a kind, those that overrule it at the very same place: a check digit and its own name, where the other
+had a shape; a person's number, where the other would be a firm's."""
+_AROUND: Final = frozenset({"professional", "address", "client"})
+_BY_KIND: Final = "organisation-by-kind"
+"""Kinds, and a rule, that overrule a person whose name lies inside: somebody's title, a street or a firm
+named after somebody, a client who is in the register."""
+_FIRM: Final = "organisation"
+"""Overrules a person whose name is its beginning. One that begins before is no reason to lose somebody."""
 
 
 def overruled(spans: Sequence[Span]) -> frozenset[Span]:
-    """Return those of `spans` that another reads better as something else at the very same place."""
+    """Return those of `spans` that another one reads better as something else.
+
+    Only of what stands in the clear: a place inside an encoding is the whole of it, and says nothing.
+    """
+    spans = [span for span in spans if is_clear(span.view)]
     kinds: dict[tuple[int, int], set[str]] = {}
+    firms: dict[int, int] = {}
     for span in spans:
         kinds.setdefault((span.start, span.end), set()).add(span.kind)
+        if span.kind == _FIRM:
+            firms[span.start] = max(span.end, firms.get(span.start, 0))
+    around = sorted((span.start, span.end) for span in spans if _is_around(span))
     return frozenset(
         span
         for span in spans
-        if not _STRONGER.get(span.kind, frozenset()).isdisjoint(kinds[span.start, span.end])
+        if not _AT_THE_SAME_PLACE.get(span.kind, frozenset()).isdisjoint(kinds[span.start, span.end])
+        or (span.kind == "person" and (firms.get(span.start, 0) >= span.end or _inside(span, around)))
     )
+
+
+def _is_around(span: Span) -> bool:
+    """Say whether a person inside `span` is better read as `span`. A client below C2 is less."""
+    listed = span.kind == "client" and span.data_class < DataClass.C2
+    return (span.kind in _AROUND and not listed) or span.rule == _BY_KIND
+
+
+def _inside(span: Span, around: Sequence[tuple[int, int]]) -> bool:
+    """Say whether `span` lies in one of the last of `around`, ranges in order, that begin before."""
+    index = bisect_left(around, (span.start + 1,))
+    return any(end >= span.end for _, end in around[max(0, index - 4) : index])
+
+
+def beside_persons(spans: Sequence[Span], persons: Sequence[int]) -> list[Span]:
+    """Return `spans` with each address that has a person near raised to C2: it is that person's.
+
+    `persons` are the sorted start offsets of everything that points at one person.
+    """
+    return [
+        replace(span, data_class=DataClass.C2)
+        if span.kind == "address" and span.data_class < DataClass.C2 and is_near(persons, span.start)
+        else span
+        for span in spans
+    ]
+
+
+def is_near(offsets: Sequence[int], position: int) -> bool:
+    """Say whether one of the sorted `offsets` lies within a page of `position`."""
+    index = bisect_left(offsets, position)
+    return any(abs(offset - position) <= NEAR for offset in offsets[max(0, index - 1) : index + 1])

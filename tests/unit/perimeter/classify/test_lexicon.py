@@ -5,7 +5,8 @@ import pytest
 
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify import classify_text
-from runner.perimeter.classify.lexicon import LEXICON, NEAR, lexicon_rules, parse_lexicon
+from runner.perimeter.classify.lexicon import LEXICON, lexicon_rules, parse_lexicon
+from runner.perimeter.classify.settle import NEAR
 
 PERSONS = ["la sig.ra Elena Costa", "C.F. VRDGPP58T13D969W", "elena@example.org", "la mia assistita"]
 SUBJECTS = {

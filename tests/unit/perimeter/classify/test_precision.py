@@ -32,7 +32,6 @@ ORDINARY = [
     "Quali sono gli effetti collaterali del tamoxifene nel carcinoma?",
     "Quando un documento è coperto da segreto professionale?",
     "Che pena è prevista per il maltrattamento? Serve la reclusione?",
-    "Il Tribunale di Milano, via Freguglia 1, ha sede in centro",
     "AMMINISTRAZIONE STRAORDINARIA, RESPONSABILMENTE CONCLUSA",
     "https://www.example.org/a%20b%2Fc?id=20260312#n",
     "Ill.mo Sig. Presidente del Tribunale, Egr. Sig. Direttore, Gentili Sig.ri Condomini, Dear Mr. Chairman",
@@ -49,6 +48,20 @@ def test_ordinary_text_passes(text: str) -> None:
     found = classify_text(text)
     assert [(span.kind, span.rule) for span in found.spans] == []
     assert found.data_class is DataClass.C0
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Il Tribunale di Milano, via Freguglia 1, ha sede in centro",
+        "La Fornaci del Ponente S.r.l., con sede in Corso Italia 40, 20122 Milano, produce mattoni",
+        "Northgate Fittings Ltd, 14 Market Street, London EC2A 4NE",
+        "Studio Legale Bianchi, Cooperativa Il Faro, Banca del Monte",
+        "L'ambulatorio di cardiologia di Via Garibaldi 12 cura l'ipertensione",
+    ],
+)
+def test_a_firm_or_an_address_by_itself_passes(text: str) -> None:
+    assert classify_text(text).data_class is DataClass.C1
 
 
 @pytest.mark.parametrize(

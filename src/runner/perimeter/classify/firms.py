@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of organisations and postal addresses, which are nobody by themselves.
+
+Owns the shapes of firms, by legal form or by what they are, and of addresses with a house number. Leaves
+persons to `persons`, and what an address is worth beside a person to `settle`.
+Carries the utility of the gate: both are C1 and pass.
+"""
+
+from typing import Final
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify.model import Rule
+
+_EDGE: Final = r"(?:^|[^0-9A-Za-z])"
+_END: Final = r"(?:$|[^0-9A-Za-z])"
+_FORMS: Final = (
+    r"(?:S\.? ?[Rr]\.? ?[Ll]\.?(?: ?[Ss]\.?|\b)|s\.?r\.?l\.?s?|S\.? ?[Pp]\.? ?A\.?|s\.p\.a\.|spa|"
+    r"S\.? ?n\.? ?c\.?|snc|S\.N\.C\.|[Ss]\.a\.s\.|SAS|sas|S\.A\.S\.|[Ss]\.c\.(?:a\.)?r\.l\.|scarl|"
+    r"[Ss]oc\. ?coop\.(?: a r\.l\.)?|[Ss]ocieta cooperativa|[Ss]\.s\.|O\.?N\.?L\.?U\.?S\.?|[Oo]nlus|"
+    r"ETS|APS|ODV|Ltd\.?|LTD|Limited|LLP|LLC|PLC|plc|Inc\.?|Corp\.?|GmbH|AG|KG|S\.A\.(?:R\.L\.)?|SARL|"
+    r"B\.V\.|BV|N\.V\.|"
+    r"Sp\. z o\.o\.)"
+)
+_FIRM_WORD: Final = r"(?:[A-Z][0-9A-Za-z'\-]{0,24}\.?|[0-9]{1,4})"
+_FIRM: Final = rf"{_FIRM_WORD}(?: (?:& |d[ei] |del(?:la|lo|l')? ?|dei )?{_FIRM_WORD}){{0,6}}"
+_FIRM_KINDS: Final = (
+    r"(?:[Ss]tudio (?:[Ll]egale|[Mm]edico|[Nn]otarile|[Tt]ecnico|[Dd]entistico|[Cc]ommercialista|"
+    r"[Aa]ssociato)(?: [Aa]ssociato)?|[Cc]ooperativa(?: [Ss]ociale)?|[Cc]onsorzio|[Ff]ondazione|"
+    r"[Cc]ondominio|[Aa]ssociazione|[Ff]armacia|[Ii]mpresa(?: [Ee]dile| [Ii]ndividuale)?|[Ii]mmobiliare|"
+    r"[Dd]itta|[Bb]anca|"
+    r"[Ii]stituto|[Cc]linica|[Oo]spedale|[Aa]zienda(?: [Aa]gricola)?|[Pp]arrocchia|[Aa]genzia|[Oo]fficin[ae]|"
+    r"[Ss]ocieta'?)"
+)
+_STREET: Final = (
+    r"(?i:via(?:le)?|v\.le|p\.(?:zz)?a|piazza(?:le|letta)?|p\.le|corso|c\.so|largo|l\.go|vicolo|vico|salita|"
+    r"strada|s\.da|lungomare|lungarno|lungotevere|contrada|c\.da|localita'?|loc\.|borgo|galleria|calle|fondamenta|"
+    r"frazione|fraz\.|rione|traversa|vialetto)"
+)
+_STREET_NAME: Final = (
+    r" (?:(?:[a-z]{1,10}'?|vicinale [a-z]{2,5}) ){0,2}(?:[A-Z][A-Za-z'.\-]{0,24}|[0-9]{1,2} [A-Z][a-z]{2,12})"
+    r"(?: [A-Za-z'.]{1,24}){0,4}"
+)
+_HOUSE: Final = r",? (?:n(?:\.|r\.?|umero)? ?)?[0-9]{1,4}(?:/[0-9A-Za-z]{1,3}| ?(?:bis|ter)|[A-Za-z])?"
+_TOWN: Final = r"(?:,? (?:- )?[0-9]{5}(?: [A-Z][A-Za-z']{1,24}){1,4}(?: ?\(?[A-Z]{2}\)?)?)?"
+_ROAD: Final = (
+    r"(?:Street|St|Road|Rd|Lane|Avenue|Ave|Close|Drive|Way|Court|Gardens|Place|Square|Terrace|Crescent|Hill|"
+    r"Grove|Park|Row|Mews|Walk|Green|Parade|Boulevard)"
+)
+_POSTCODE: Final = r"[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}"
+_ENGLISH_TOWN: Final = (
+    r"(?:,? [A-Z][A-Za-z\-]{2,24}(?: [A-Z][A-Za-z]{2,24})?(?:, [A-Z][A-Za-z]{2,24})?"
+    rf"(?: {_POSTCODE})?)?"
+)
+
+
+def _place(name: str, kind: str, pattern: str, *, trigger: str) -> Rule:
+    return Rule(
+        name=name,
+        kind=kind,
+        data_class=DataClass.C1,
+        pattern=rf"{_EDGE}({pattern}){_END}",
+        distinctive=True,
+        trigger=trigger,
+    )
+
+
+ORGANISATIONS: Final = (
+    _place("organisation-by-form", "organisation", rf"{_FIRM},? {_FORMS}", trigger=rf" {_FORMS}{_END}"),
+    _place(
+        "organisation-by-kind", "organisation", rf"{_FIRM_KINDS} {_FIRM}", trigger=rf"{_FIRM_KINDS} [A-Z0-9]"
+    ),
+)
+"""Firms by their legal form, or by what they are."""
+
+ADDRESSES: Final = (
+    _place(
+        "street-address",
+        "address",
+        rf"{_STREET}{_STREET_NAME}{_HOUSE}{_TOWN}",
+        trigger=rf"{_EDGE}{_STREET} ",
+    ),
+    _place(
+        "street-address-english",
+        "address",
+        rf"[0-9]{{1,4}}[A-Za-z]? (?:[A-Z][A-Za-z'.\-]{{1,24}} ){{1,3}}{_ROAD}{_ENGLISH_TOWN}",
+        trigger=rf" {_ROAD}{_END}",
+    ),
+)
+"""Postal addresses with a house number. Beside a person they are that person's: see `settle`."""

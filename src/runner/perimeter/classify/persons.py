@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The table of persons who are in no register.
+
+Owns the shapes of names and how they are introduced, followed, greeted and signed. The words that do so stand
+in introductions.txt; which words are names is said by `names`. Leaves a name inside a firm's, a street's or a
+client's to `settle`.
+Carries I6: somebody who is named is found though nobody has registered the name.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from runner.kernel.labels import DataClass
+from runner.perimeter.classify import names
+from runner.perimeter.classify.model import Rule
+
+_EDGE: Final = r"(?:^|[^0-9A-Za-z])"
+_END: Final = r"(?:$|[^0-9A-Za-z])"
+_WORD: Final = (
+    r"(?:[A-Z]' ?)?[A-Z](?:[a-z]{1,24}(?:['\-]?[A-Z][a-z]{1,24}){0,2}|[A-Z']{1,24}(?:-[A-Z]{2,24})?)"
+)
+_PARTICLE: Final = (
+    r"(?:d[eia]|del(?:l[aoe])?|de[i']|dall?[ao]?|l[oai]|van(?: de[nr]?)?|von|te[nr]|el|al|bin|ben)"
+)
+_NEXT: Final = rf"(?: (?:{_PARTICLE} )?(?:{_WORD}|[A-Z]\.))"
+_FULL: Final = rf"{_WORD}{_NEXT}{{1,3}}"
+_ANY: Final = rf"(?:{_PARTICLE} )?{_WORD}{_NEXT}{{0,3}}"
+
+_LISTS: Final = names.read_sections("introductions.txt")
+_WORDS: Final = "|".join(word for line in _LISTS["words"] for word in line.split())
+_LABELS: Final = "|".join(_LISTS["labels"])
+_PHRASES: Final = "|".join(_LISTS["phrases"])
+_JOIN: Final = r"(?: (?:di|del|della|of))?(?:,|:|;)?[\"']? ?[:=|;]{0,2} ?[\"'|]?(?: \n?|\n)?"
+"""What stands between a word and the name it introduces: a space, a colon, a cell's border, a line's end."""
+_INTRODUCED: Final = rf"{_EDGE}(?i:{_WORDS}|{_LABELS}|{_PHRASES}){_JOIN}"
+_BOTH: Final = r"(?:,|,? e|,? ed|,? and|,? c/|,? contro)"
+_AFTER: Final = (
+    rf"(?:,? ?(?i:{'|'.join(_LISTS['after'])})|,? c/ |,? (?i:contro) [A-Z]|"
+    r" \((?i:attor|convenut|ricorrent|resistent|the |nat[oa] |c\.f))"
+)
+_CLOSING: Final = (
+    rf"(?i:{'|'.join(_LISTS['closings'])}),?[ \t]*(?:\r?\n[ \t]*){{1,3}}(?i:per lo studio |per |p\. )?"
+)
+_TITLE: Final = r"(?: (?i:sig\.?(?:ra|na)?\.?|signora?|signorina|mrs?\.?|ms\.?|miss|madam|avvocato))?"
+_GREETING: Final = rf"{_EDGE}(?i:{'|'.join(_LISTS['greetings'])}){_TITLE} "
+_HEADER: Final = r"(?:^|\n)(?:Da|A|Cc|From|To|Mittente|Destinatario): ?"
+_LABEL: Final = r"(?i:cognome|nome|surname|first name|last name)[\"']? ?[:=|] ?[\"']?"
+
+
+def _any_case(words: Iterable[str]) -> str:
+    return f"(?i:{'|'.join(sorted(words))})"
+
+
+_GIVEN: Final = _any_case(names.GIVEN)
+_SURNAME: Final = _any_case(names.SURNAMES)
+
+
+def _person(name: str, pattern: str, *, trigger: str, full: bool = True) -> Rule:
+    return Rule(
+        name=name,
+        kind="person",
+        data_class=DataClass.C2,
+        pattern=pattern,
+        check=names.full_name if full else names.any_name,
+        distinctive=True,
+        trigger=trigger,
+    )
+
+
+PERSONS: Final = (
+    _person("person-introduced", rf"{_INTRODUCED}({_FULL}){_END}", trigger=_INTRODUCED),
+    _person("person-second", rf"{_INTRODUCED}{_FULL}{_BOTH} ({_FULL}){_END}", trigger=_INTRODUCED),
+    _person("person-followed", rf"{_EDGE}({_FULL}){_AFTER}", trigger=_AFTER),
+    _person("person-signing", rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)", trigger=_CLOSING, full=False),
+    _person("person-greeted", rf"{_GREETING}({_ANY})(?:[ \t]*[,!:\n]|$)", trigger=_GREETING, full=False),
+    _person("person-in-header", rf"{_HEADER}({_FULL}){_END}", trigger=_HEADER),
+    _person("person-labelled", rf"{_EDGE}{_LABEL}({_ANY}){_END}", trigger=rf"{_EDGE}{_LABEL}", full=False),
+    _person(
+        "person-of-the-lexicon",
+        rf"{_EDGE}({_GIVEN}(?: {_GIVEN})?{_NEXT}{{1,2}}|{_SURNAME} {_GIVEN}){_END}",
+        trigger=rf"{_EDGE}{_GIVEN} [A-Zabdeltv]|{_EDGE}{_SURNAME} {_GIVEN}",
+    ),
+)
+"""Persons by what stands around the name, and by the name itself. C2."""
