@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from runner.kernel.labels import DataClass, Integrity
-from runner.kernel.ports import Locality
+from runner.kernel.ports import RELEASE, Locality
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.commit import caps_digest, config_digest, policy_digest, rendering_digest
 from runner.perimeter.trace.log import HeaderFacts, Trace
@@ -189,10 +189,26 @@ class Story:
         )
         self.trace.append(denied, task=self.task)
 
+    def let_go(self, block: str) -> tuple[str, str]:
+        """Record that a person is asked about a block; return call id and the commitment of the arguments."""
+        call, args = self.trace.mint_id(), self.trace.commit(b'["release",{"block":"b9"}]')
+        record = r.PolicyDecision(
+            call_id=call,
+            tool=RELEASE,
+            decision="ask",
+            rule="declassify",
+            args_commit=args,
+            replay={"backend": "akaion", "to": "C1", "chars": 1280},
+            data_class=C2,
+            inputs=(block,),
+        )
+        self.trace.append(record, task=self.task)
+        return call, args
+
     def decide(self, tool: str, decision: str, rule: str, data_class: DataClass) -> tuple[str, str]:
         """Record a policy decision; return call id and the commitment of the arguments."""
         call, args = self.trace.mint_id(), self.trace.commit(b'{"path":"studio/scadenze.md"}')
-        name, unknown = self.trace.vocab_or_other(tool, {"read_file", "write_file", "fetch_page", r.RELEASE})
+        name, unknown = self.trace.vocab_or_other(tool, {"read_file", "write_file", "fetch_page"})
         record = r.PolicyDecision(
             call_id=call,
             tool=name,
@@ -350,7 +366,7 @@ def studio() -> Author:
         page = story.run("fetch_page", *story.decide("fetch_page", "allow", "grant:fetch", C1), C1, net=True)
         read = story.run("read_file", *story.decide("read_file", "allow", "grant:read_file", C1), C2)
         story.ask("akaion", C1, page, read, declassify=story.lower(rule="redact-contacts"))
-        call, args = story.decide(r.RELEASE, "ask", "release-by-person", C2)
+        call, args = story.let_go(read)
         story.approve(call, args, granted=True)
         story.ask("akaion", C1, read, declassify=story.lower(approval=(call, args)))
         story.second_opinion(story.goal, C3, "health")

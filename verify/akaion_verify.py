@@ -619,12 +619,46 @@ class Scope:
     sends: Dict[str, Tuple[int, Body]] = field(default_factory=dict)  # send_id -> seq, egress
     answered: Set[str] = field(default_factory=set)  # send_ids with an egress_result
     lowerings: Dict[str, Body] = field(default_factory=dict)
+    blocks: Dict[str, Body] = field(default_factory=dict)  # the classify of each block, in order
+    made: Dict[str, List[str]] = field(default_factory=dict)  # block -> the blocks it was made from
+    replies: Dict[str, str] = field(default_factory=dict)  # block -> the backend that said it by approval
+    start: str = "C0"  # the class of the task_start
     mark: str = "C0"  # the highest class this task has seen
     matters: int = 0  # how many matters this task was opened for or let in to
 
     def see(self, data_class: str) -> None:
         """Raise the mark; nothing lowers it while the task lasts."""
         self.mark = max(self.mark, data_class)
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a person was asked to let go: these blocks, whole or not, to this backend, down to this class."""
+
+    backend: str
+    to: str
+    blocks: List[str]
+    whole: bool
+
+
+SPANS = 14
+
+
+def release_terms(decision: Body) -> Optional[Terms]:
+    """Return the terms of a decision on `release` (S12), or None if its `replay` does not state them."""
+    said, blocks = decision["replay"], decision["inputs"]
+    names = {"backend": "name", "to": "class", "chars": "count"}
+    if not blocks or not all(name in said and TYPES[kind](said[name]) for name, kind in names.items()):
+        return None
+    count = (len(said) - len(names)) // 2
+    edges = [said.get(f"{edge}{number}") for number in range(min(count, SPANS)) for edge in "se"]
+    if len(said) != len(names) + len(edges) or not all(TYPES["count"](edge) for edge in edges):
+        return None
+    spans = [edges[at : at + 2] for at in range(0, len(edges), 2)]
+    inside = edges == sorted(edges) and max([0, *edges]) <= said["chars"]
+    if not inside or any(start == end for start, end in spans) or (spans and len(blocks) != 1):
+        return None
+    return Terms(said["backend"], said["to"], blocks, whole=not spans)
 
 
 def matters_after(decision: Body) -> Optional[int]:
@@ -697,6 +731,7 @@ class Rules:
 
     def _task_start(self, _seq: int, _ts: int, scope: Scope, body: Body) -> None:
         scope.see(body["class"])
+        scope.start = body["class"]
         scope.matters = len(body.get("matters", []))
 
     def _task_end(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
@@ -737,8 +772,12 @@ class Rules:
             self.report("class-too-low", seq)
         self.classes[block] = body["class"]
         scope.see(body["class"])
+        scope.blocks.setdefault(block, body)
+        if "opinion" in body:
+            scope.made[block] = body["inputs"]
 
-    def _compact(self, seq: int, _ts: int, _scope: Scope, body: Body) -> None:
+    def _compact(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
+        scope.made.setdefault(body["block"], body["inputs"])
         self._produce(seq, body["block"], self._join(seq, body["inputs"]))
 
     # Tools (S2, S3, S5, S7).
@@ -855,8 +894,50 @@ class Rules:
             cover is None
             or (cover["from"], cover["to"], cover["backend"]) != wanted
             or ts >= cover["expires"]
+            or ("approval" in cover and not self._explained(ts, scope, body))
         ):
             self.report("declassify-differs", seq)
+
+    def _explained(self, ts: int, scope: Scope, body: Body) -> bool:
+        """Say whether everything above the class of a send that its task has seen may go to its backend."""
+        to, free = body["class"], self._free(ts, scope, body)
+        seen = [*scope.blocks, *body["inputs"]]
+        if any(self.classes.get(block, "C3") > to and block not in free for block in seen):
+            return False
+        return bool(scope.start <= max([to, *(self.classes[block] for block in free)]))
+
+    def _free(self, ts: int, scope: Scope, body: Body) -> Set[str]:
+        """Return the blocks that may go to the backend of a send by what a person said; never one of C3.
+
+        A person named it, it was made from such blocks and from none that may not go, or that backend said it
+        in answer to a send that a person let through.
+        """
+        to, named = body["class"], self._named(ts, scope, body["backend"])
+        free: Set[str] = set()
+        for block, label in scope.blocks.items():
+            made, parts = scope.made.get(block, []), label["parts"]
+            told = max(parts["default"], parts.get("declared", "C0"))
+            if label["class"] != "C3" and (
+                (block in named and (named[block] or told <= to))
+                or scope.replies.get(block) == body["backend"]
+                or (
+                    free & set(made) and all(one in free or self.classes.get(one, "C3") <= to for one in made)
+                )
+            ):
+                free.add(block)
+        return free
+
+    def _named(self, ts: int, scope: Scope, backend: str) -> Dict[str, bool]:
+        """Return the blocks that a person let go to a backend and still does, and whether as a whole."""
+        named: Dict[str, bool] = {}
+        for call, approval in scope.approvals.items():
+            decision = scope.decisions[call]
+            terms = release_terms(decision) if decision["tool"] == "release" else None
+            if terms is None or not approval["granted"] or ts >= approval["expires"]:
+                continue
+            if terms.backend == backend:
+                named.update({block: terms.whole or named.get(block, False) for block in terms.blocks})
+        return named
 
     def _egress_result(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
         send = body["send_id"]
@@ -870,6 +951,8 @@ class Rules:
         if self.last_seal < sent_at:
             self.report("effect-unsealed", seq)
         self._produce(seq, body.get("block"), egress["class"])
+        if "block" in body and "approval" in scope.lowerings.get(egress.get("declassify", ""), {}):
+            scope.replies[body["block"]] = egress["backend"]
 
     def _declassify(self, seq: int, ts: int, scope: Scope, body: Body) -> None:
         if body["id"] in scope.lowerings:
@@ -877,9 +960,13 @@ class Rules:
         scope.lowerings[body["id"]] = body
         approval = scope.approvals.get(body.get("approval", ""))
         if approval is not None:
-            asked_release = scope.decisions[approval["call_id"]]["tool"] == "release"
-            valid = approval["granted"] and ts < approval["expires"]
-            if asked_release and valid and approval["args_commit"] == body["commit"]:
+            decision = scope.decisions[approval["call_id"]]
+            terms = release_terms(decision) if decision["tool"] == "release" else None
+            valid = (
+                approval["granted"] and ts < approval["expires"] and body["expires"] <= approval["expires"]
+            )
+            meant = terms is not None and terms.backend == body["backend"] and body["to"] <= terms.to
+            if meant and valid and approval["args_commit"] == body["commit"] and body["from"] != "C3":
                 return
         if "approval" in body:
             self.report("declassify-unapproved", seq)

@@ -429,6 +429,7 @@ def rules_of(config: Config, registers: Registers, *, key: bytes, ours: Sequence
         locality_c2=Locality(config.perimeter.locality_required.c2),
         locality_c3=Locality(config.perimeter.locality_required.c3),
         redaction=config.perimeter.redaction == "on",
+        declassification=config.perimeter.declassification == "ask",
         echo=EchoIndex(key, registers=registers, ours=ours),
         fragments=Classifier(FRAGMENTS, registers),
     )

@@ -296,6 +296,7 @@ EXCUSED_NAMES = {
     ("perimeter/aside.py", "anyio"): {"fail_after", "to_thread.run_sync"},
     ("perimeter/asking.py", "anyio"): {"fail_after", "to_thread.run_sync"},
     ("perimeter/client.py", "anyio"): {"to_thread.run_sync"},
+    ("perimeter/consent.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/embed.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/exchange.py", "anyio"): {"fail_after"},
     ("perimeter/gate.py", "threading"): {"Lock"},

@@ -283,6 +283,13 @@ def decided(label: str, tool: str, decision: str, blocks: list[str]) -> dict[str
     }
 
 
+def released(label: str, block: str, *spans: int, backend: str = REMOTE) -> dict[str, Any]:
+    """Return the decision to ask whether `block`, or its spans, may go to `backend`."""
+    parts = {f"{'se'[at % 2]}{at // 2}": edge for at, edge in enumerate(spans)}
+    replay = {"backend": backend, "to": "C1", "chars": 100, **parts}
+    return {**decided(label, "release", "ask", [block]), "replay": replay, "class": "C2"}
+
+
 def approved(label: str) -> dict[str, Any]:
     return {
         "call_id": hex32(f"call {label}"),
@@ -366,7 +373,7 @@ def story() -> list[Step]:
         step(
             "deny", "policy_decision", {**decided("bad", "other", "deny", ["b1"]), "tool_commit": hex64("?")}
         ),
-        step("ask_release", "policy_decision", decided("release", "release", "ask", ["b2"])),
+        step("ask_release", "policy_decision", released("release", "b2")),
         step("granted", "approval", approved("release")),
         step(
             "lower",

@@ -56,7 +56,7 @@ def s1_holds_for_the_network_of_tools_too(story: Story) -> Expected:
     story.change("web", **{"class": "C2"})
     story.change("b3", **{"class": "C2", "parts": {"default": "C2"}})
     story.change("b4", **{"class": "C2", "parts": {"default": "C2"}})
-    return [("egress-above-ceiling", "web")]
+    return [("egress-above-ceiling", "web"), ("declassify-differs", "send")]
 
 
 # S2
@@ -481,7 +481,7 @@ def s12_a_block_is_produced_twice(story: Story) -> Expected:
 @case
 def s12_a_declassification_of_another_class(story: Story) -> Expected:
     story.change("lower", **{"from": "C3"})
-    return [("declassify-differs", "send")]
+    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
 
 
 @case
@@ -493,7 +493,7 @@ def s12_a_declassification_to_another_class(story: Story) -> Expected:
 @case
 def s12_a_declassification_for_another_backend(story: Story) -> Expected:
     story.change("lower", backend=bb.LOCAL)
-    return [("declassify-differs", "send")]
+    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
 
 
 @case
@@ -506,7 +506,7 @@ def s12_a_declassification_that_has_expired(story: Story) -> Expected:
 def s12_a_declassification_that_is_not_needed(story: Story) -> Expected:
     story.change("send", **{"class": "C2", "backend": bb.LOCAL, "locality": "L1"})
     story.change("lower", backend=bb.LOCAL)
-    return [("declassify-differs", "send")]
+    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
 
 
 @case
@@ -520,19 +520,19 @@ def s12_a_declassification_that_comes_later(story: Story) -> Expected:
 @case
 def s12_a_declassification_without_its_approval(story: Story) -> Expected:
     story.drop("granted")
-    return [("declassify-unapproved", "lower")]
+    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
 
 
 @case
 def s12_a_declassification_on_a_refused_approval(story: Story) -> Expected:
     story.change("granted", granted=False)
-    return [("declassify-unapproved", "lower")]
+    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
 
 
 @case
 def s12_a_declassification_on_an_expired_approval(story: Story) -> Expected:
     story.change("granted", expires=5)
-    return [("declassify-unapproved", "lower")]
+    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
 
 
 @case
@@ -545,6 +545,162 @@ def s12_a_declassification_of_something_else_than_approved(story: Story) -> Expe
 def s12_a_declassification_on_the_approval_of_a_tool(story: Story) -> Expected:
     story.change("lower", approval=hex32("call fetch"), commit=hex64("args fetch"))
     return [("declassify-unapproved", "lower")]
+
+
+def seen(block: str, data_class: str = "C2", **members: object) -> Step:
+    """A step that classifies one more block of the task."""
+    return Step(block, "classify", {**bb.classified(block, data_class, []), **members}, bb.TASK)
+
+
+@case
+def s12_i8_an_approval_lowers_a_text_that_it_did_not_name(story: Story) -> Expected:
+    """The text changed after the yes: it is another block."""
+    story.after("granted", seen("b8"))
+    story.change("send", inputs=["b8"])
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_i8_what_a_task_has_seen_besides_still_counts(story: Story) -> Expected:
+    story.after("granted", seen("b8"))
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_i8_an_approval_names_another_block(story: Story) -> Expected:
+    story.change("ask_release", inputs=["b1"])
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_i8_a_goal_above_what_was_let_go_is_not_explained(story: Story) -> Expected:
+    """What the task was started with is C2, and what a person named is not that."""
+    story.change("start", **{"class": "C2"})
+    story.change("think", **{"class": "C2"})
+    story.change("thought", block=None)
+    story.change("b2", **{"class": "C1", "parts": {"default": "C1"}})
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_i8_an_approval_for_another_backend(story: Story) -> Expected:
+    story.change("ask_release", replay={"backend": bb.LOCAL, "to": "C1", "chars": 100})
+    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
+
+
+@case
+def s12_i8_a_declassification_below_what_was_approved(story: Story) -> Expected:
+    story.change("ask_release", replay={"backend": bb.REMOTE, "to": "C0", "chars": 100})
+    return [("declassify-unapproved", "lower")]
+
+
+@case
+def s12_i8_a_declassification_that_outlives_its_approval(story: Story) -> Expected:
+    story.change("lower", expires=bb.EXPIRES + 1)
+    return [("declassify-unapproved", "lower")]
+
+
+@case
+def s12_i8_the_approval_of_another_task(story: Story) -> Expected:
+    """The yes was given in a task that is over."""
+    other = hex32("another task")
+    start, end = story.again("start", "start2"), story.again("finish", "over")
+    block, asked, yes = story.again("b2", "seen2"), story.again("ask_release"), story.again("granted", "yes2")
+    block.body |= {"block": "b20", "inputs": []}
+    asked.body["inputs"] = ["b20"]
+    end.body["counts"] = {"task_start": 1, "classify": 1, "policy_decision": 1, "approval": 1}
+    for step in (start, block, asked, yes, end):
+        step.task = other
+    story.after("remote", start, block, asked, yes, end)
+    story.drop("ask_release", "granted")
+    kinds = [step.kind for step in story if step.task == bb.TASK][:-1]
+    story.change("finish", counts={kind: kinds.count(kind) for kind in kinds})
+    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
+
+
+@case
+def s12_i8_c3_is_lowered_by_an_approval(story: Story) -> Expected:
+    for block in ("b2", "b5", "b6"):
+        story.change(block, **{"class": "C3", "parts": {"default": "C3"}})
+    story.change("lower", **{"from": "C3"})
+    story.change("refused", **{"class": "C3"})
+    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
+
+
+@case
+def s12_i8_parts_of_a_text_that_was_declared(story: Story) -> Expected:
+    """Spans take away what detectors found in them, not what somebody said of the whole."""
+    story.change("ask_release", **bb.released("release", "b2", 0, 9))
+    story.change("b2", parts={"default": "C0", "declared": "C2", "detected": "C2"})
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_i8_what_a_local_model_said_of_it_is_not_let_go(story: Story) -> Expected:
+    local = Step("mull", "egress", bb.inference("mull", bb.LOCAL, "L1", "C2", ["b2"]), bb.TASK)
+    said = Step("mulled", "egress_result", bb.answer("mull", "b8"), bb.TASK)
+    story.after("granted", local, Step("seal8", "seal"), said, seen("b8"))
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_i8_what_is_made_of_it_and_of_something_else_is_not_let_go(story: Story) -> Expected:
+    made = Step("made", "compact", {"inputs": ["b2", "b8"], "block": "b9"}, bb.TASK)
+    story.after("granted", seen("b8"), seen("b9"), made)
+    story.after("granted", Step("also", "policy_decision", bb.released("other", "b9"), bb.TASK))
+    story.drop("also")
+    return [("declassify-differs", "send")]
+
+
+@pytest.mark.parametrize(
+    "terms",
+    [
+        {"backend": bb.REMOTE, "to": "C1"},
+        {"backend": bb.REMOTE, "chars": 100},
+        {"to": "C1", "chars": 100},
+        {"backend": bb.REMOTE, "to": "C4", "chars": 100},
+        {"backend": bb.REMOTE, "to": "C1", "chars": True},
+        {"backend": bb.REMOTE, "to": "C1", "chars": 100, "more": 1},
+        {"backend": bb.REMOTE, "to": "C1", "chars": 100, "s0": 1},
+        {"backend": bb.REMOTE, "to": "C1", "chars": 100, "s1": 1, "e1": 2},
+        {"backend": bb.REMOTE, "to": "C1", "chars": 100, "s0": 3, "e0": 3},
+        {"backend": bb.REMOTE, "to": "C1", "chars": 100, "s0": 9, "e0": 3},
+        {"backend": bb.REMOTE, "to": "C1", "chars": 100, "s0": 90, "e0": 101},
+        {"backend": bb.REMOTE, "to": "C1", "chars": 100, "s0": 0, "e0": 9, "s1": 8, "e1": 12},
+        {"backend": bb.REMOTE, "to": "C1", "chars": 100, "s0": 20, "e0": 29, "s1": 8, "e1": 12},
+        {"backend": bb.REMOTE, "to": "C1", "chars": 100, "s0": 0, "e0": "x"},
+    ],
+    ids=[
+        "no-length",
+        "no-class",
+        "no-backend",
+        "no-such-class",
+        "length-no-number",
+        "one-more",
+        "half-a-span",
+        "second-span-only",
+        "empty-span",
+        "backwards",
+        "outside-the-text",
+        "overlapping",
+        "out-of-order",
+        "no-number",
+    ],
+)
+def test_s12_terms_that_are_none_let_nothing_go(terms: dict[str, object], folder: Path, pin: Path) -> None:
+    story = Story()
+    story.change("ask_release", replay=terms)
+    assert judge(story, folder, pin) == (
+        "FAIL",
+        [("declassify-unapproved", story.seq("lower")), ("declassify-differs", story.seq("send"))],
+    )
+
+
+def test_s12_spans_of_two_blocks_let_nothing_go(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.change("ask_release", **{**bb.released("release", "b2", 0, 9), "inputs": ["b1", "b2"]})
+    verdict, reasons = judge(story, folder, pin)
+    assert (verdict, reasons[0][0]) == ("FAIL", "declassify-unapproved")
 
 
 @case
@@ -634,6 +790,50 @@ def test_one_broken_rule_gives_its_reason(edit: Callable[[Story], Expected], fol
 
 
 # What the rules allow
+
+
+def test_s12_parts_of_a_text_in_which_something_was_found_may_be_let_go(folder: Path, pin: Path) -> None:
+    story = Story()
+    story.change("ask_release", **bb.released("release", "b2", 0, 9, 9, 12, 50, 100))
+    story.change("b2", parts={"default": "C1", "declared": "C0", "detected": "C2"})
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_s12_fourteen_parts_are_the_most_a_record_holds(folder: Path, pin: Path) -> None:
+    story = Story()
+    edges = [edge for number in range(14) for edge in (number * 2, number * 2 + 1)]
+    story.change("ask_release", **bb.released("release", "b2", *edges))
+    story.change("b2", parts={"default": "C1", "detected": "C2"})
+    assert judge(story, folder, pin) == ("PASS", [])
+
+
+def test_s12_two_documents_take_two_approvals(folder: Path, pin: Path) -> None:
+    story = Story()
+    asked = Step("ask8", "policy_decision", bb.released("release8", "b8"), bb.TASK)
+    yes = Step("yes8", "approval", bb.approved("release8"), bb.TASK)
+    story.after("granted", seen("b8"), asked, yes)
+    story.change("send", inputs=["b2", "b8"])
+    assert judge(story, folder, pin) == ("PASS", [])
+    story.change("yes8", granted=False)
+    assert judge(story, folder, pin) == ("FAIL", [("declassify-differs", story.seq("send"))])
+
+
+def test_s12_what_is_cut_from_it_and_said_of_it_by_that_backend_goes_with_it(folder: Path, pin: Path) -> None:
+    """`b6` is cut from `b2` and from what may leave; `b5` is the reply of the backend it went to."""
+    story = Story()
+    opinion = Step("b8", "classify", bb.opined("b8", "C2", "b2", "person"), bb.TASK)
+    lower = story.again("lower", "lower2", id=hex32("lower2"))
+    again = story.again("send", "again", send_id=hex32("again"), call_id=hex32("again"))
+    again.body |= {"inputs": ["b2", "b5", "b6", "b8"], "declassify": hex32("lower2")}
+    story.after("b6", opinion, lower, again)
+    assert judge(story, folder, pin) == ("PASS", [])
+    story.change("again", backend=bb.LOCAL, locality="L1")
+    story.change("lower2", backend=bb.LOCAL)
+    verdict, reasons = judge(story, folder, pin)
+    assert (verdict, [code for code, _ in reasons]) == (
+        "FAIL",
+        ["declassify-unapproved", "declassify-differs"],
+    )
 
 
 def test_s14_two_matters_meet_once_a_person_said_so(folder: Path, pin: Path) -> None:

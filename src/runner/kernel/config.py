@@ -54,6 +54,8 @@ class PerimeterConfig(_Section):
     classifier_fault: Literal["deny", "as_c3"] = "deny"
     redaction: Literal["off", "on"] = "off"
     """Whether what detectors find is replaced by tokens when it alone keeps a request from leaving."""
+    declassification: Literal["off", "ask"] = "off"
+    """Whether a person may be asked to let C2 content of a task go to the remote backend."""
     locality_required: LocalityRequired = LocalityRequired()
     registers: RegistersConfig = RegistersConfig()
     enforcement: Literal["cooperative"] = "cooperative"

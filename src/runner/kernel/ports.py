@@ -221,11 +221,16 @@ FOREIGN: Final = "    | "
 """The mark in front of each line of a rendering that a model wrote. No line of ours begins with it."""
 
 
+RELEASE: Final = "release"
+"""What stands for a tool in a question about letting content go, and in its record; never a real tool."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalRequest:
     """What a person is asked: `rendering` is the exact text to show, escaped, class and tool first and last.
 
-    Its lines that begin with `FOREIGN` are the model's: whoever folds one repeats the mark.
+    `tool` is `RELEASE` where content is to go to a backend that is not local. Lines that begin with `FOREIGN`
+    are the model's, or that content: whoever folds one repeats the mark.
     """
 
     tool: str

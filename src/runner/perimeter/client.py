@@ -28,11 +28,12 @@ from runner.kernel.ports import (
     Transport,
 )
 from runner.perimeter.aside import aside, in_time
+from runner.perimeter.consent import LASTS_S, Desk, Destination, let_go, offer, propose
 from runner.perimeter.embed import Embeddings, embed_batch
 from runner.perimeter.exchange import exchange
 from runner.perimeter.fixed import fixed_request
 from runner.perimeter.opening import Opening
-from runner.perimeter.outgoing import Gate, Outgoing, Shown, judge_request, record_send, restored
+from runner.perimeter.outgoing import Outgoing, Shown, judge_request, record_send, restored
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import BackendTerms, Checked
 from runner.perimeter.results import encoded, failures_on_record, record_result
@@ -68,7 +69,7 @@ class Reply:
     usage: Usage
 
 
-class Boundary(Gate, Protocol):
+class Boundary(Desk, Protocol):
     """The part of the perimeter that a sealed client works through: the gate, and what stands around it."""
 
     def registration(self, backend: str) -> Registration:
@@ -146,6 +147,7 @@ class SealedClient(Sealed):
             blocks=blocks,
             checked=checked,
             task=task,
+            yes=outgoing.yes,
         )
         await anyio.to_thread.run_sync(self._boundary.trace.barrier)
         match outgoing.decision:
@@ -161,10 +163,12 @@ class SealedClient(Sealed):
             raw, reply = await self._answered(request, outgoing, decision, task, on_text)
             examined = await aside(partial(task.examine, reply.text), size=len(reply.text))
             # What the model said is computed from what it saw: that is the residue. What stood behind the
-            # tokens stays in the label.
-            residue = decision.label
-            label = join_labels([task.mark, *(block.label for block in blocks), residue])
+            # tokens stays in the label, and what a person let go it saw in clear.
+            label = join_labels([task.mark, *(block.label for block in blocks), decision.label])
+            residue = decision.label if outgoing.yes is None else label
             block = task.mint(BlockKind.MODEL, reply.text, label, blocks, residue=residue, examined=examined)
+            if outgoing.yes is not None:
+                task.clearances.said(block, self._backend.name)
         size = len(raw.text.encode("utf-8", "surrogatepass"))
         record_result(self._boundary.trace, sent, "ok", task=task.id, size=size, block=block.id)
         return Reply(block=block, value=_validated(reply, request), usage=reply.usage)
@@ -186,18 +190,50 @@ class SealedClient(Sealed):
             raise BackendError(f"backend {name!r}: the profile names no model for embeddings. Fix: {fix}")
         return await embed_batch(self._boundary, self._embedder, blocks, task=task)
 
+    async def declassify(
+        self,
+        block: Block,
+        *,
+        task: Task,
+        spans: Sequence[tuple[int, int]] | None = None,
+        lasts_s: float = LASTS_S,
+    ) -> bool:
+        """Ask a person whether `block` may go to this backend, in this task, for `lasts_s` seconds.
+
+        Returns their answer, True for what may leave anyway. `spans` are the parts of its text that may, in
+        code points: then the rest of it counts as before. Without an approver, for C3, and unless the profile
+        says `perimeter.declassification: ask`, the answer is no. A yes sends nothing: the next `infer` is
+        judged without what was let go, and everything else in it counts.
+
+        Raises `SealError` for a block that this task did not mint, `PerimeterError` for one without text, and
+        for spans or a time out of bounds, and `TraceError`.
+        """
+        if not task.owns(block):
+            raise SealError("this task did not mint the block: nobody knows its label")
+        return await let_go(self._boundary, propose(block, self._to, spans, lasts_s), task=task)
+
+    @property
+    def _to(self) -> Destination:
+        terms = self._boundary.registration(self._backend.name).terms
+        return Destination(backend=self._backend, terms=terms)
+
     async def _decided(
         self, request: InferenceRequest, wire: WireRequest, blocks: tuple[Block, ...], task: Task
     ) -> tuple[Checked, Outgoing]:
         """Return how local the backend is and the decision about `wire`, which nobody has to be asked about.
 
-        Rules come first. What they would let leave, a second opinion is asked about; that takes time and may
-        raise the task, so locality and bytes are then judged afresh.
+        Rules come first. What they would let leave, a second opinion is asked about; what only C2 content
+        keeps, a person. Both take time and may change what the task is, so locality and bytes are then judged
+        afresh.
         """
         while True:
             checked = await self._boundary.check_locality(self._backend)
             outgoing = await self._judged(request, wire, blocks, checked, task)
-            if not await self._boundary.second_opinion(outgoing, self._backend.name, task):
+            if await self._boundary.second_opinion(outgoing, self._backend.name, task):
+                continue
+            if not await offer(
+                self._boundary, outgoing, self._to, request=request, wire=wire, checked=checked, task=task
+            ):
                 return checked, outgoing
 
     async def _judged(
@@ -213,7 +249,7 @@ class SealedClient(Sealed):
         What another call of this task reads meanwhile raises mark or residue (I8): then it is judged again.
         """
         while True:
-            mark, residue = task.mark, task.residue
+            mark, residue, seen = task.mark, task.residue, len(task.blocks)
             judge = partial(
                 judge_request,
                 self._boundary,
@@ -230,7 +266,8 @@ class SealedClient(Sealed):
             )
             seconds = self._boundary.registration(self._backend.name).timeout_s
             outgoing = await in_time(judge, seconds=seconds, late=late)
-            if (task.mark, task.residue) == (mark, residue):
+            unchanged = outgoing.yes is None or len(task.blocks) == seen  # a new block may not be covered
+            if unchanged and (task.mark, task.residue) == (mark, residue):
                 return outgoing
 
     async def _answered(

@@ -17,6 +17,7 @@ from runner.kernel.labels import DataClass, Label
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Approver, Backend, Clock, Embedder, Endpoint, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
+from runner.perimeter.declassify import Subtraction
 from runner.perimeter.fixed import fixed_backend, fixed_embedder
 from runner.perimeter.opening import Opening
 from runner.perimeter.opinions import Opinions
@@ -140,16 +141,22 @@ class Perimeter:
         backend: str,
         *,
         removed: tuple[Span, ...] | None = None,
+        subtracted: Subtraction | None = None,
         checked: Checked | None = None,
     ) -> Release:
         """Return whether the bytes of `wire`, made from content labelled `label`, may go to `backend`.
 
-        `removed` says that they were redacted, and where. `checked` is the caller's own check of locality;
-        without one, the last that was finished counts. Total: an unknown backend, a stale locality and any
-        fault are `Denied`.
+        `removed` says that they were redacted, and where; `subtracted` what of them a person let go to this
+        backend. `checked` is the caller's own check of locality; without one, the last that was finished
+        counts. Total: an unknown backend, a stale locality, a yes that has expired or was for another
+        backend, and any fault are `Denied`.
         """
         try:
-            return self._released(wire, label, backend, removed, checked)
+            if subtracted is not None and not self._counts(subtracted, backend):
+                return Denied(reason="declassification-over", data_class=label.data_class)
+            return self._released(
+                wire, label, backend, removed=removed, subtracted=subtracted, checked=checked
+            )
         except Exception:  # noqa: BLE001 - I7: any fault at all closes, and what it was about counts as C3
             return Denied(reason="fault.release", data_class=DataClass.C3)
 
@@ -158,7 +165,9 @@ class Perimeter:
         wire: WireRequest,
         label: Label,
         backend: str,
+        *,
         removed: tuple[Span, ...] | None,
+        subtracted: Subtraction | None,
         checked: Checked | None,
     ) -> Release:
         registration = self._registrations.get(backend)
@@ -174,7 +183,13 @@ class Perimeter:
             locality=checked.locality,
             rules=self._rules,
             removed=removed,
+            subtracted=subtracted,
         )
+
+    @property
+    def declassification(self) -> bool:
+        """Whether a person may let content go to a backend that is not local."""
+        return self._rules.declassification
 
     async def second_opinion(self, outgoing: Outgoing, backend: str, task: Task) -> bool:
         """Ask for second opinions on what would leave this machine for `backend`; say whether anyone was.
@@ -244,6 +259,9 @@ class Perimeter:
 
     def _checked(self, backend: Endpoint, locality: Locality) -> Checked:
         return Checked(backend=backend.name, locality=locality, at=self._monotonic())
+
+    def _counts(self, subtracted: Subtraction, backend: str) -> bool:
+        return subtracted.backend == backend and self.trace.now_us() < subtracted.until
 
     def _is_stale(self, checked: Checked) -> bool:
         """Say whether a check is too old; one from a clock that went back or stands nowhere is."""

@@ -11,17 +11,20 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain, count
 from pathlib import PurePath
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from runner.kernel.config import Grant, GrantedPath
 from runner.kernel.errors import ConfigError, Mistake, ToolError
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import JsonObject
-from runner.kernel.ports import Effect, Identity, Root, Tool
+from runner.kernel.ports import RELEASE, Effect, Identity, Root, Tool
 from runner.perimeter.policy import Policy, ToolGrant
 from runner.perimeter.task import FILE_DEFAULT
+from runner.perimeter.trace.records import OTHER
 from runner.perimeter.validate import plain
 
+RESERVED: Final = frozenset({RELEASE, OTHER})
+"""What no tool may be called: the record says something else by these words."""
 Where: TypeAlias = tuple[str | int, ...]
 """The location of a field."""
 Blame: TypeAlias = Callable[[Where, str, str], Mistake]
@@ -56,6 +59,9 @@ def compile_policy(
             fix = f"use one of: {known}. A program's own tool is handed to open_profile(tools=[...])"
             mistakes.append(blame((*where, "tool"), "no tool of this name is here", fix))
             continue
+        if grant.tool in RESERVED:
+            problem = "the record uses this name for something else"
+            mistakes.append(blame((*where, "tool"), problem, "give the tool another name"))
         roots: list[Root] = []
         writes = grant.access == "write" or tool.effect is Effect.WRITE
         for number, entry in enumerate(grant.paths):

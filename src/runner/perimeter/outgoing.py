@@ -1,21 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """What leaves for a request: the request itself, or its redacted form; and the record of either.
 
-Owns when redaction is tried, what it puts on record, and how a reply to it is restored. Leaves the order of
-an inference to `client.py` and every judgement to `Perimeter.release()`: what leaves is what was judged last.
+Owns when a person's yes and redaction are tried, what they put on record, and how a reply is restored. Leaves
+the order of an inference to `client.py` and every judgement to `Perimeter.release()`: what leaves is what was
+judged last.
 Carries P1, I7 (whatever goes wrong here, the first denial stands) and I8 (a lowering has a `declassify`).
 """
 
 import json
 from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from runner.kernel.decisions import Denied, Redacted, Release, Span
+from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.inference import InferenceReply, InferenceRequest, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import Block
 from runner.kernel.ports import Backend, Endpoint
+from runner.perimeter.declassify import LEAST_LEFT_US, Clearance, Subtraction
+from runner.perimeter.marking import marked, places
 from runner.perimeter.probe import egress_record
 from runner.perimeter.redact import Entry, Redactor, StreamRestorer
 from runner.perimeter.release import ABOVE_CEILING, Checked
@@ -44,6 +48,7 @@ class Gate(Protocol):
         backend: str,
         *,
         removed: tuple[Span, ...] | None = None,
+        subtracted: Subtraction | None = None,
         checked: Checked | None = None,
     ) -> Release:
         """Judge the bytes."""
@@ -61,11 +66,15 @@ class Gate(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outgoing:
-    """What was decided, and about which form of a request; `entries` are the tokens in a redacted one."""
+    """What was decided, and about which form of a request.
+
+    `entries` are the tokens in a redacted one; `yes` is what a person said that lets the others leave.
+    """
 
     request: InferenceRequest
     decision: Release
     entries: tuple[Entry, ...] = ()
+    yes: Clearance | None = None
 
 
 def judge_request(
@@ -81,12 +90,16 @@ def judge_request(
 ) -> Outgoing:
     """Return the decision about `wire`, the bytes of `request` whose content is labelled `label`.
 
-    If they are above the `ceiling` and the redacted form is not, the decision is about that one.
+    If they are above the `ceiling`, what a person let go is subtracted; if they still are and the redacted
+    form is not, the decision is about that one.
     """
     decision = gate.release(wire, label, backend.name, checked=checked)
     first = Outgoing(request=request, decision=decision)
     if not isinstance(decision, Denied) or decision.reason != ABOVE_CEILING or ceiling is None:
         return first
+    cleared = judge_cleared(gate, backend, request, wire=wire, above=ceiling, checked=checked, task=task)
+    if cleared is not None:
+        return cleared
     try:
         redacted = task.redact(request, above=ceiling)
         if redacted is None:
@@ -100,6 +113,46 @@ def judge_request(
     return Outgoing(request=redacted.request, decision=second, entries=redacted.entries)
 
 
+def judge_cleared(
+    gate: Gate,
+    backend: Backend,
+    request: InferenceRequest,
+    *,
+    wire: WireRequest,
+    above: DataClass,
+    checked: Checked,
+    task: Task,
+    also: AbstractSet[str] = frozenset(),
+) -> Outgoing | None:
+    """Return the permission for `wire` without what a person let go; None where that does not permit it.
+
+    With `also`, ids of blocks: what would be permitted if a person let these go too. The yes that expires
+    first counts for all of them. Raises nothing but what the record's clock raises.
+    """
+    now = gate.trace.now_us()
+    given = task.clearances.valid(backend.name, now)
+    if not given and not also:
+        return None
+    try:
+        covered = task.clearances.covered(task.blocks, backend.name, above=above, now_us=now, also=also)
+        again, marks = marked(request, covered, gate.trace.mint_id)
+        regions = places(wire, backend.encode(again), marks)
+        if regions is None:
+            return None
+        left = Subtraction(
+            backend=backend.name,
+            until=given[0].expires if given else now + LEAST_LEFT_US,
+            label=task.left(covered),
+            regions=regions,
+        )
+    except Exception:  # noqa: BLE001 - I7: any fault at all closes
+        return None
+    decision = gate.release(wire, task.mark, backend.name, subtracted=left, checked=checked)
+    if not isinstance(decision, Allowed):
+        return None
+    return Outgoing(request=request, decision=decision, yes=given[0] if given else None)
+
+
 def record_send(
     gate: Gate,
     backend: Endpoint,
@@ -109,11 +162,12 @@ def record_send(
     blocks: tuple[Block, ...],
     checked: Checked,
     task: Task,
+    yes: Clearance | None = None,
 ) -> records.Egress:
     """Put on record that `wire`, made from `blocks`, is sent or denied, after what lowered it.
 
     What redaction lowers is the class of the task: the block that brought it about is an input of the send,
-    whether or not the request quotes it.
+    whether or not the request quotes it. `yes` is what a person said, without which it would not leave.
     """
     lowering = None
     if isinstance(decision, Redacted):
@@ -121,6 +175,8 @@ def record_send(
         lowering = _declassify(
             gate, backend.name, decision, wire, max(block.label.data_class for block in blocks)
         )
+    elif isinstance(decision, Allowed) and yes is not None:
+        lowering = _by_a_person(gate, yes, decision, task.mark)
     sent = egress_record(
         gate.trace,
         decision,
@@ -153,6 +209,23 @@ def _declassify(
         backend=backend,
         expires=gate.trace.now_us() + DECLASSIFY_LASTS_US,
         commit=gate.trace.commit(wire.body),
+    )
+
+
+def _by_a_person(gate: Gate, yes: Clearance, decision: Allowed, mark: Label) -> records.Declassify:
+    """Return the record of what a person's `yes` lets leave: it commits to what was approved.
+
+    What it lowers is the class of the task, whatever the request quotes.
+    """
+    return records.Declassify(
+        id=gate.trace.mint_id(),
+        approval=yes.approval,
+        source=gate.trace.commit("\n".join(sorted(mark.sources)).encode("utf-8", "surrogatepass")),
+        from_class=mark.data_class,
+        to_class=decision.label.data_class,
+        backend=yes.backend,
+        expires=yes.expires,
+        commit=yes.commit,
     )
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The question to an approver: the exact text that is shown about one call.
+"""The question to an approver: the exact text that is shown about one call, or about letting content go.
 
 Owns that text. A model writes the arguments, and may write them to look like this text, or so long that what
 stands above them is scrolled away. So every line of them stands behind a mark that no line of ours begins
@@ -14,8 +14,9 @@ from hashlib import sha256
 from typing import Final
 
 from runner.kernel.labels import DataClass
-from runner.kernel.messages import ToolCall
-from runner.kernel.ports import FOREIGN, ApprovalRequest
+from runner.kernel.messages import Block, ToolCall
+from runner.kernel.ports import FOREIGN, RELEASE, ApprovalRequest, Backend
+from runner.perimeter.declassify import Regions
 from runner.perimeter.validate import plain
 
 WIDTH: Final = 64
@@ -42,6 +43,44 @@ def approval_request(
     shown = (FOREIGN + line for line in _folded(arguments))
     rendering = "".join(f"{line}\n" for line in (*facts, *shown, *facts))
     return ApprovalRequest(tool=call.tool, data_class=data_class, rendering=rendering)
+
+
+def release_request(
+    block: Block, spans: Regions | None, *, backend: Backend, seconds: float
+) -> ApprovalRequest:
+    """Return what an approver is shown about letting `block`, or `spans` of it, go to `backend`.
+
+    The content is shown whole and inert, behind marks: what is printable as it is, the rest as its number.
+    Class, destination, time, and length and SHA-256 of the block are the first lines and, the same, the last.
+    """
+    text, parts = block.text, ((0, len(block.text)),) if spans is None else spans
+    facts = [
+        f"class {block.label.data_class.name}",
+        f"let this {'text' if spans is None else 'part of a text'} go to {backend.name}",
+        f"which is {backend.model} at {backend.address}",
+        f"for {seconds / 60:g} minutes, in this task only",
+        f"from {_origin(block)}",
+        f"text {len(text)} characters, SHA-256",
+        sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
+    ]
+    lines = []
+    for start, end in parts:
+        lines += [] if spans is None else [f"characters {start} to {end}"]
+        lines += [FOREIGN + line for line in _folded("".join(map(_inert, text[start:end])))]
+    rendering = "".join(f"{line}\n" for line in (*facts, *lines, *facts))
+    return ApprovalRequest(tool=RELEASE, data_class=block.label.data_class, rendering=rendering)
+
+
+def _origin(block: Block) -> str:
+    """Return where a block comes from, in words of the profile and of the format."""
+    sources = ", ".join(ascii(source)[1:-1] for source in sorted(block.label.sources))
+    return f"{block.kind.value}, having read {sources}" if sources else block.kind.value
+
+
+def _inert(character: str) -> str:
+    if character.isprintable() or character == "\n":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
 
 
 def _folded(text: str) -> Iterator[str]:

@@ -6,8 +6,10 @@ to `client.py`. Carries P1 and I7: any fault in here is a denial, and C3 never p
 backend whatever the configuration says.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import chain
+from types import MappingProxyType
 from typing import Final
 
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
@@ -15,6 +17,7 @@ from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Classifier, Locality
 from runner.perimeter.classify import EchoIndex, carried
+from runner.perimeter.declassify import Regions, Subtraction, class_outside
 from runner.perimeter.fixed import fixed_wire
 from runner.perimeter.hosts import class_of_host
 from runner.perimeter.judged import JudgedTexts
@@ -55,7 +58,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """How the profile judges: the classifier, its fault mode, the locality C2 and C3 need, redaction.
+    """How the profile judges: the classifier, its fault mode, the locality C2 and C3 need, what may lower.
 
     `echo` holds what this runtime has read, `judged` what it has classified: one of each per runtime.
     `fragments` finds what may be split over several texts; None looks at each text by itself.
@@ -66,6 +69,7 @@ class Rules:
     locality_c2: Locality
     locality_c3: Locality
     redaction: bool = False
+    declassification: bool = False
     echo: EchoIndex = field(default_factory=lambda: EchoIndex(b""))
     judged: JudgedTexts = field(default_factory=JudgedTexts)
     fragments: Classifier | None = None
@@ -82,6 +86,10 @@ class Rules:
             max(self.judged.class_of(self.classifier, each, name), self.echo.class_of(each))
             for name, each in texts
         )
+
+    def class_outside(self, text: str, source: str | None, regions: Regions) -> DataClass:
+        """Return the same for `text` outside of `regions`, which a person let go."""
+        return class_outside(text, regions, self.classifier, self.echo, source)
 
     def needed(self, data_class: DataClass) -> Locality:
         """Return the locality grade a local backend needs for content of `data_class`."""
@@ -102,16 +110,21 @@ def judge(
     locality: Locality,
     rules: Rules,
     removed: tuple[Span, ...] | None = None,
+    subtracted: Subtraction | None = None,
 ) -> Release:
     """Return whether `wire`, made from content labelled `label`, may go to the backend of `terms`.
 
     `locality` is the grade checked for this very connection. `removed` says that the bytes were redacted,
     and where; `label` is then what redaction leaves. They are judged like any others: `Redacted` stands
-    where `Allowed` would. Total: whatever happens in here, the answer is a decision.
+    where `Allowed` would. `subtracted` is what a person let go: its label counts instead, and its regions are
+    left out of what is found. Total: whatever happens in here, the answer is a decision.
     """
     try:
         wire = fixed_wire(wire)
-        judged = label.with_detected(detect(wire, rules, host=terms.any_host))
+        regions: Mapping[int, Regions] = MappingProxyType({})
+        if subtracted is not None:
+            label, regions = subtracted.label, subtracted.regions
+        judged = label.with_detected(detect(wire, rules, host=terms.any_host, regions=regions))
         decision = _decide(wire, judged, terms, locality, rules)
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return Denied(reason="fault.release", data_class=max(label.data_class, DataClass.C2))
@@ -145,9 +158,16 @@ def _decide(
     return Allowed(wire=wire, label=label)
 
 
-def detect(wire: WireRequest, rules: Rules, *, host: bool = False) -> DataClass:
+def detect(
+    wire: WireRequest,
+    rules: Rules,
+    *,
+    host: bool = False,
+    regions: Mapping[int, Regions] = MappingProxyType({}),
+) -> DataClass:
     """Return the highest class found in `wire`, in any text it carries; with `host` in the host's name too.
 
+    Of the texts numbered in `regions`, what lies in these is left out, as far as a person's yes goes.
     A body that is not text counts as C3, since nobody labelled it. Raises `ValueError` for a body that cannot
     be read, and whatever the classifier raises unless the profile counts a fault as C3.
     """
@@ -156,7 +176,12 @@ def detect(wire: WireRequest, rules: Rules, *, host: bool = False) -> DataClass:
     except NotText:
         return DataClass.C3
     try:
-        found = max(rules.class_of(each.text, each.name) for each in texts)
+        found = max(
+            rules.class_outside(each.text, each.name, regions[number])
+            if number in regions
+            else rules.class_of(each.text, each.name)
+            for number, each in enumerate(texts)
+        )
         if host:
             found = max(found, class_of_host(wire.address.host))
         if rules.fragments is None:

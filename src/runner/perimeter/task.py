@@ -10,7 +10,7 @@ It too only rises. What a model said, or a tool returned, after seeing a value i
 and stays in the residue, however it is spelled. So redaction lowers what stands in a text, no conclusion.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
@@ -22,6 +22,7 @@ from runner.kernel.messages import Block, BlockKind, JsonObject, Media
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Classifier, Hit
 from runner.perimeter.classify import EchoIndex, texts_in
+from runner.perimeter.declassify import Clearances, Regions, class_outside, left_of
 from runner.perimeter.finding import ask_classifier
 from runner.perimeter.redact import Redactor
 from runner.perimeter.rewrite import RedactedRequest, redact_request
@@ -73,6 +74,7 @@ class Task:
         "_peak",
         "_residue",
         "_trace",
+        "clearances",
         "goal",
         "id",
         "outcome",
@@ -109,6 +111,7 @@ class Task:
         self.redactor = redactor
         self._mark = self._residue = BOTTOM
         self._blocks: dict[str, Block] = {}
+        self.clearances = Clearances()
         self._opined: set[tuple[str, str]] = set()  # block and text: redaction leaves the one, not the other
         self._peak: Block | None = None
         self._matters = frozenset() if matter is None else frozenset({matter})
@@ -151,6 +154,19 @@ class Task:
     def peak(self) -> Block:
         """The first block of the class that the mark has."""
         return self.goal if self._peak is None else self._peak
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        """Everything this task has seen, in order."""
+        return tuple(self._blocks.values())
+
+    def left(self, covered: Mapping[str, Regions]) -> Label:
+        """Return the mark without what is `covered`, by block id. Raises what the classifier raises."""
+
+        def outside(text: str, regions: Regions) -> DataClass:
+            return class_outside(text, regions, self._classifier, self._echo)
+
+        return left_of(self.blocks, covered, outside)
 
     def instruction(self, text: str) -> Block:
         """Return a block for text that the runner or the embedding program wrote itself."""
@@ -333,6 +349,8 @@ class Task:
         if self._peak is None or label.data_class > self._peak.label.data_class:
             self._peak = block
         self._blocks[block.id] = block
+        if block.kind is BlockKind.DERIVED:
+            self.clearances.made(block, inputs)
         return block
 
     def _learned(self, examined: Examined) -> DataClass:

@@ -112,6 +112,13 @@ def test_i1_a_grant_of_an_unknown_tool_is_a_mistake_and_all_are_found_at_once() 
     ]
 
 
+@pytest.mark.parametrize("name", ["release", "other"])
+def test_i1_no_tool_has_a_name_that_the_record_uses_for_something_else(name: str) -> None:
+    """A yes to a call of such a tool would read as a yes to letting content go."""
+    with pytest.raises(ConfigError, match="give the tool another name"):
+        compiled({"tool": name, "paths": ["/g/a"]}, tool=FakeTool(name=name))
+
+
 def test_overlapping_grants_take_the_highest_class() -> None:
     policy = compiled(
         {"tool": "read_file", "paths": [{"path": "/s", "class": "C1"}]},

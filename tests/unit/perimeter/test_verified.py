@@ -27,7 +27,21 @@ from runner.testing import FakeClassifier, FakeTool, MemorySigner, ScriptedAppro
 VERIFIER = Path(__file__).resolve().parents[3] / "verify" / "akaion_verify.py"
 NAME = "Mario Rossi"
 GOALS = ("what is due?", f"what does {NAME} owe?")
-OPS = ("read C0", "read C1", "read C2", "read C3", "name", "ask", "ask all", "derive", "call", "clock back")
+OPS = (
+    "read C0",
+    "read C1",
+    "read C2",
+    "read C3",
+    "name",
+    "ask",
+    "ask all",
+    "derive",
+    "call",
+    "clock back",
+    "let go",
+    "let the name go",
+    "time passes",
+)
 
 tasks = st.lists(
     st.tuples(st.sampled_from(GOALS), st.lists(st.sampled_from(OPS), max_size=7)), min_size=1, max_size=5
@@ -63,6 +77,14 @@ async def do(world: Any, tools: Any, task: Any, blocks: list[Any], op: str) -> N
                 return
         case ["derive"]:
             blocks.append(task.derive(blocks[0].text[:4], [blocks[0]]))
+        case ["let", "go"]:
+            await world.client.declassify(blocks[-1], task=task, lasts_s=60)
+        case ["let", *_]:
+            at = blocks[0].text.find(NAME)
+            spans = [(at, at + len(NAME))] if at >= 0 else None
+            await world.client.declassify(blocks[0], task=task, spans=spans, lasts_s=60)
+        case ["time", _]:
+            world.clock.advance(40)
         case ["call"]:
             call = ToolCall(tool="fake", arguments={"path": "files/a"}, origin=blocks[-1])
             blocks.append((await tools.call(call, task=task)).block)
@@ -93,11 +115,34 @@ def report_of(world: Any) -> dict[str, Any]:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(days=tasks, local=st.booleans(), redaction=st.booleans())
-@example(days=[(GOALS[1], ["ask"])], local=False, redaction=True)
-@example(days=[(GOALS[0], ["ask", "name", "ask all", "read C3", "ask"])], local=False, redaction=True)
+@given(days=tasks, local=st.booleans(), redaction=st.booleans(), person=st.booleans())
+@example(days=[(GOALS[1], ["ask"])], local=False, redaction=True, person=False)
+@example(
+    days=[(GOALS[0], ["ask", "name", "ask all", "read C3", "ask"])],
+    local=False,
+    redaction=True,
+    person=False,
+)
+@example(
+    days=[(GOALS[1], ["let the name go", "ask", "read C2", "ask all", "derive", "ask all", "time passes"])],
+    local=False,
+    redaction=False,
+    person=True,
+)
+@example(
+    days=[(GOALS[0], ["read C2", "ask", "time passes", "ask", "time passes", "ask all", "call", "ask"])],
+    local=False,
+    redaction=True,
+    person=True,
+)
 def test_i8_every_task_gives_a_book_that_passes(
-    make_world: Any, grant: Any, *, days: list[tuple[str, list[str]]], local: bool, redaction: bool
+    make_world: Any,
+    grant: Any,
+    *,
+    days: list[tuple[str, list[str]]],
+    local: bool,
+    redaction: bool,
+    person: bool,
 ) -> None:
     tool = FakeTool(output=ToolOutput(text=f"a letter of {NAME}"))
     world = make_world(
@@ -106,6 +151,7 @@ def test_i8_every_task_gives_a_book_that_passes(
         ceiling=None if local else DataClass.C1,
         locality=Locality.L2,
         redaction=redaction,
+        declassification=person,
         classifier=FakeClassifier({NAME: DataClass.C2}),
         grants={"fake": grant(tool, ask=True)},
         approver=ScriptedApprover(answers=[True] * 40),
@@ -113,7 +159,7 @@ def test_i8_every_task_gives_a_book_that_passes(
     anyio.run(live, world, tool, days)
     report = report_of(world)
     assert report["verdict"] == "PASS", report
-    assert report["declassified"]["rule"] == len(world.records("declassify"))
+    assert sum(report["declassified"].values()) == len(world.records("declassify"))
     assert len(world.store.files) >= (2 if len(days) > 2 else 1), "a log gives way after a day"
 
 
@@ -130,6 +176,22 @@ def test_i8_the_redaction_in_the_first_example_lowers_a_class(make_world: Any) -
     report = report_of(world)
     assert (report["verdict"], report["declassified"]) == ("PASS", {"approval": 0, "rule": 1})
     assert report["lowering_rules"] == ["redact-detected"]
+
+
+def test_i8_a_person_in_the_examples_lowers_a_class(make_world: Any) -> None:
+    """So the property above is not about denials alone."""
+    world = make_world(
+        replies=["fine"] * 9,
+        local=False,
+        ceiling=DataClass.C1,
+        declassification=True,
+        classifier=FakeClassifier({NAME: DataClass.C2}),
+        approver=ScriptedApprover(answers=[True] * 9),
+    )
+    ops = ["let the name go", "ask", "read C2", "ask all", "derive", "ask all"]
+    anyio.run(live, world, FakeTool(), [(GOALS[1], ops)])
+    report = report_of(world)
+    assert (report["verdict"], report["declassified"]) == ("PASS", {"approval": 3, "rule": 0})
 
 
 def test_i4_a_runtime_that_fills_log_after_log_keeps_running_and_its_book_passes(

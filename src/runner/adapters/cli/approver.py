@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A person at the terminal, asked before a call whose grant says `approval: ask`.
+"""A person at the terminal, asked before a call whose grant says `approval: ask`, or before content goes.
 
 Owns the question. Without a terminal on both sides there is nobody to ask, and that is a no (I7). What was
 typed before the question was shown is thrown away: it cannot be an answer to it. What a model wrote stands
@@ -16,9 +16,10 @@ from typing import Final, TextIO
 import anyio.to_thread
 
 from runner.adapters.cli.screen import errors, print_block, print_line
-from runner.kernel.ports import FOREIGN, ApprovalRequest
+from runner.kernel.ports import FOREIGN, RELEASE, ApprovalRequest
 
 YES: Final = "yes"
+LEAVING: Final = "This is above what may leave, and goes only if you say so:"
 
 
 class TerminalApprover:
@@ -46,12 +47,14 @@ class TerminalApprover:
             print_line(console, f"not approved: there is no terminal to ask about {request.tool}")
             return False
         with self._pause():
-            print_line(console, "The next step needs your approval:", "bold yellow")
+            what = LEAVING if request.tool == RELEASE else "The next step needs your approval:"
+            print_line(console, what, "bold yellow")
             for line in request.rendering.rstrip("\n").split("\n"):
                 mark = FOREIGN if line.startswith(FOREIGN) else ""
                 print_block(console, line.removeprefix(mark), mark=mark)
             _forget_typed(answers)
-            console.print(f"Type {YES} to allow this one call, anything else to refuse: ", end="")
+            allowed = "let this go" if request.tool == RELEASE else "allow this one call"
+            console.print(f"Type {YES} to {allowed}, anything else to refuse: ", end="")
             typed: str = await anyio.to_thread.run_sync(answers.readline, abandon_on_cancel=True)
         return typed.strip() == YES
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from runner.kernel.labels import DataClass, Integrity
-from runner.kernel.ports import Locality
+from runner.kernel.ports import RELEASE, Locality
 from runner.perimeter.trace.shape import (
     BlockId,
     Blocks,
@@ -35,8 +35,6 @@ from runner.perimeter.trace.shape import (
 FORMAT: Final = "akaion-trace/1"
 OTHER: Final = "other"
 """Stands for a tool that the profile does not name; its commitment stands beside it."""
-RELEASE: Final = "release"
-"""The reserved tool name of a decision about declassifying; never the tool of a call."""
 MATTERS: Final = "matters"
 """The member of `replay` that counts the matters of a task once the call has run."""
 
