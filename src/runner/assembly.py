@@ -148,7 +148,7 @@ class Runtime:
         self._backends = _replaced(backends_of(config, source), codecs, _blame(source))
         self._adviser = _opinion_backend(config, _blame(source))
         self._opinions = _opinions(self._adviser, second_opinions, _blame(source))
-        self._embedders = _embedders(config, self._backends, _blame(source))
+        self._embedders = embedders_of(config, self._backends, source)
         remote = config.inference.remote
         self._credential = None if remote is None else _credential(remote, source)
         self._opened: Perimeter | None = None
@@ -555,14 +555,19 @@ def _local_backend(name: str, local: LocalInference, blame: Blame) -> Backend:
     return LlamaCppBackend(name=name, model=model, address=address, context=context)
 
 
-def _embedders(config: Config, backends: Mapping[str, Backend], blame: Blame) -> dict[str, Embedder]:
-    """Return the codec of each embedding model that the profile names, by the backend it belongs to."""
+def embedders_of(
+    config: Config, backends: Mapping[str, Backend], source: ProfileSource
+) -> dict[str, Embedder]:
+    """Return the codec of each embedding model that `config` names, by the backend it belongs to.
+
+    Raises `ConfigError` for a bad endpoint.
+    """
     found: dict[str, Embedder] = {}
     local, remote = config.inference.local, config.inference.remote
     if local is not None and local.embeddings is not None:
         where, address = ("inference", "local", "embeddings_endpoint"), backends[LOCAL].address
         if local.embeddings_endpoint is not None:
-            address = _address(local.embeddings_endpoint, where, blame)
+            address = _address(local.embeddings_endpoint, where, _blame(source))
         codec = OllamaEmbedder if local.runtime == "ollama" else OpenAIEmbedder
         found[LOCAL] = codec(name=f"{LOCAL}-{EMBEDDINGS}", model=local.embeddings, address=address)
     if remote is not None and remote.embeddings is not None:

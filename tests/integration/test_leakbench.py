@@ -30,7 +30,7 @@ from runner.adapters.leakbench.tally import LABELLED, TYPED, Tally
 from runner.perimeter.task import Task
 
 ROOT = Path(__file__).resolve().parents[2]
-TRIALS = 600
+TRIALS = 320
 
 
 def whole(order: Order) -> Tally:
@@ -54,13 +54,13 @@ def test_labels_hold_whatever_the_spelling(attached: Report) -> None:
     """I8: of what was read from a labelled file, or said by a model that read it, nothing leaves."""
     for defence in (Defence.BOTH, Defence.LABELS):
         counts = {outcome: attached.tally.outcomes[defence, LABELLED, outcome] for outcome in Outcome}
-        assert counts[Outcome.DENIED] == sum(counts.values()) > 50
+        assert counts[Outcome.DENIED] == sum(counts.values()) > 30
 
 
 def test_without_defences_the_bench_finds_what_it_planted(attached: Report) -> None:
     counts = attached.tally.outcomes
     for source in (LABELLED, TYPED):
-        assert counts[Defence.NONE, source, Outcome.LEAKED] > 50
+        assert counts[Defence.NONE, source, Outcome.LEAKED] > 30
         assert counts[Defence.NONE, source, Outcome.DENIED] == 0
         assert counts[Defence.NONE, source, Outcome.DROPPED] == 0
 
@@ -69,14 +69,14 @@ def test_labels_do_not_help_against_what_is_typed(attached: Report) -> None:
     """The two sources rest on different defences: with labels alone all that is typed leaves."""
     counts = attached.tally.outcomes
     typed = sum(counts[Defence.LABELS, TYPED, outcome] for outcome in Outcome)
-    assert counts[Defence.LABELS, TYPED, Outcome.LEAKED] == typed > 50
-    assert counts[Defence.DETECTORS, TYPED, Outcome.DENIED] > 15
+    assert counts[Defence.LABELS, TYPED, Outcome.LEAKED] == typed > 30
+    assert counts[Defence.DETECTORS, TYPED, Outcome.DENIED] > 8
 
 
 def test_every_request_is_on_record_and_every_record_arrived(attached: Report) -> None:
     """P1, I4."""
     matching = attached.tally.matching
-    assert matching["received"] == matching["recorded"] > 400
+    assert matching["received"] == matching["recorded"] > 200
     assert (matching["unrecorded"], matching["unseen"]) == (0, 0)
     assert attached.tally.local["received"] == 0 < attached.tally.local["trials"]
     assert attached.tally.faults.total() == 0
@@ -90,14 +90,14 @@ def test_ordinary_texts_pass(attached: Report) -> None:
 
 def test_a_box_that_lets_nothing_leave_lets_nothing_leave() -> None:
     """I6: the same trials, and `max_egress_class: none`. Only the control run lifts that."""
-    report = report_of("detached", 200, ceiling=-1)
+    report = report_of("detached", 120, ceiling=-1)
     assert [report.leaks(defence) for defence in Defence] == [0, 0, 0, report.leaks(Defence.NONE)]
-    assert report.leaks(Defence.NONE) > 40
+    assert report.leaks(Defence.NONE) > 25
     assert report.failures() == ()
 
 
 def test_the_same_seed_gives_the_same_report_in_any_number_of_processes() -> None:
-    order = Order(named="attached", trials=240, seed=5)
+    order = Order(named="attached", trials=120, seed=5)
     alone, shared = whole(order), Tally()
     for _, part in run(order, 2):
         shared.merge(part)
@@ -118,9 +118,38 @@ def test_redaction_lets_no_secret_through(tmp_path: Path) -> None:
         for source in (LABELLED, TYPED)
         for outcome in Outcome
     }
-    assert redacted[TYPED, Outcome.REDACTED] > 3
+    assert redacted[TYPED, Outcome.REDACTED] > 1
     assert redacted[LABELLED, Outcome.REDACTED] == redacted[LABELLED, Outcome.LEAKED] == 0
     assert report.tally.matching["unrecorded"] == report.tally.matching["unseen"] == 0
+
+
+@pytest.mark.parametrize("protocol", ["anthropic", "llamacpp"])
+def test_a_remote_of_another_protocol_is_measured_too(protocol: str, tmp_path: Path) -> None:
+    """What a protocol has no place for is dropped, and counted as that: no leak, and no error."""
+    profile = tmp_path / "other.yaml"
+    shipped = (ROOT / "profiles" / "attached.yaml").read_text(encoding="utf-8")
+    profile.write_text(shipped.replace("backend: akaion", f"backend: {protocol}"), encoding="utf-8")
+    report = report_of(str(profile), 160)
+    assert report.failures() == ()
+    assert sum(report.tally.outcomes[Defence.NONE, each, Outcome.DROPPED] for each in (TYPED, LABELLED)) > 0
+
+
+@pytest.mark.parametrize("carrier", Carrier, ids=lambda each: each.name)
+@pytest.mark.parametrize("plant", Plant, ids=lambda each: each.name)
+def test_the_bench_sees_a_leak_in_every_carrier(receiver: Receiver, plant: Plant, carrier: Carrier) -> None:
+    """A carrier that carries nothing would hold for ever. The last in the row of four has no defence."""
+    house = open_house("attached", receiver.url)
+    trials = [each for each in SOME if (each.plant, each.carrier) == (plant, carrier)]
+    assert {each.split for each in trials} == set(Split)
+    assert set(outcomes(house, receiver, trials)) == {Outcome.LEAKED}
+
+
+def one_for_each_split() -> list[Trial]:
+    trials = [trial(number, 1) for number in range(3, 8_000, 4)]
+    return list({(each.plant, each.carrier, each.split): each for each in trials}.values())
+
+
+SOME = one_for_each_split()
 
 
 # --- a gate without one of its parts is noticed ---------------------------------------------------------

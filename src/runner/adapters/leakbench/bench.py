@@ -20,12 +20,12 @@ from runner.adapters.leakbench.kinds import Family
 from runner.adapters.leakbench.ledger import Ledger, Matching, Sent
 from runner.adapters.leakbench.plan import Carrier, Defence, Plant, Split, Trial
 from runner.adapters.leakbench.receiver import Receiver
-from runner.assembly import REMOTE
 from runner.kernel.errors import EgressDenied
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Message, Role
 from runner.kernel.ports import Backend
+from runner.perimeter.client import SealedClient
 from runner.perimeter.gate import Perimeter
 from runner.perimeter.trace.log import Trace
 
@@ -66,7 +66,7 @@ class Bench:
         """Return what came of `trial`. Raises whatever is no denial: a fault of the bench or the runner."""
         denied = await self._send(trial, local_model(trial.texts), self.house.codec)
         received = self.receiver.take()
-        sent, matching = self.ledger.take(REMOTE, received)
+        sent, matching = self.ledger.take(self.house.remotes, received)
         return Result(outcome=_outcome(trial, received, sent, denied), matching=matching)
 
     async def run_locally(self, trial: Trial) -> int:
@@ -74,7 +74,7 @@ class Bench:
         local = local_model((_SAID_LOCALLY,) * len(trial.texts))
         await self._send(trial, local, local)
         received = self.receiver.take()
-        self.ledger.take(REMOTE, received)
+        self.ledger.take(self.house.remotes, received)
         return len(received)
 
     async def _send(self, trial: Trial, local: LocalModel, asked: Backend) -> int:
@@ -90,7 +90,7 @@ class Bench:
 
     def forget(self) -> None:
         """Forget what is left of a trial that broke off."""
-        self.ledger.take(REMOTE, self.receiver.take())
+        self.ledger.take(self.house.remotes, self.receiver.take())
 
     async def ask(self, text: str, defence: Defence) -> Result:
         """Return what came of typing `text`, in which nothing is planted, and asking the remote model."""
@@ -103,9 +103,13 @@ class Bench:
                 await client.infer(InferenceRequest(messages=(message,)), task=task)
             except EgressDenied:
                 outcome = Outcome.DENIED
-        sent, matching = self.ledger.take(REMOTE, self.receiver.take())
+        sent, matching = self.ledger.take(self.house.remotes, self.receiver.take())
         redacted = any(each.decision == "redacted" for each in sent)
         return Result(outcome=Outcome.REDACTED if redacted else outcome, matching=matching)
+
+    def _sealed(self, perimeter: Perimeter, asked: Backend) -> SealedClient:
+        """Return the sealed client of `asked`, which embeds if it is the remote one."""
+        return perimeter.seal(asked, embedder=self.house.embedder if asked is self.house.codec else None)
 
     @asynccontextmanager
     async def _hands(
@@ -120,7 +124,7 @@ class Bench:
                 trial=trial,
                 task=task,
                 local=perimeter.seal(local),
-                remote=perimeter.seal(asked),
+                remote=self._sealed(perimeter, asked),
             )
 
 

@@ -44,24 +44,33 @@ async def _carry(hands: Hands, carrier: Carrier, texts: Sequence[str]) -> None:
         case Carrier.TOOL_RESULT:
             result = (hands.said("Result of read_file:"), *await hands.blocks(texts))
             await hands.ask(goal, (Role.USER, result))
-        case Carrier.TOOL_DEFAULT:
-            await _labelled(hands, texts)
-            await hands.ask(
-                goal, schema=_call({f"a{at}": _with_default(text) for at, text in enumerate(texts)})
-            )
-        case Carrier.TOOL_NAME:
-            await _labelled(hands, texts)
-            told = hands.said(f"The tools:\n- {texts[0]}: {texts[-1]}")
-            await hands.ask((Role.SYSTEM, (told,)), goal, schema=_call({}, name=texts[0], told=texts[-1]))
-        case Carrier.OUTPUT_SCHEMA:
-            await _labelled(hands, texts)
-            await hands.ask(goal, schema={**_REPLY, "properties": {"answer": {"enum": list(texts)}}})
         case Carrier.STRUCTURED:
             await hands.ask((Role.USER, await hands.blocks(texts)), schema=_REPLY)
         case Carrier.STREAM:
             await hands.ask((Role.USER, await hands.blocks(texts)), stream=True)
+        case Carrier.EMBEDDING:
+            await hands.embed(await hands.blocks(texts))
         case _:
             await _labelled(hands, texts)
+            await _carry_unlabelled(hands, carrier, texts)
+
+
+async def _carry_unlabelled(hands: Hands, carrier: Carrier, texts: Sequence[str]) -> None:
+    """Send what is no block of text: a schema, a picture, and whatever datapizza is given."""
+    goal = (Role.USER, (hands.task.goal,))
+    match carrier:
+        case Carrier.TOOL_DEFAULT:
+            await hands.ask(
+                goal, schema=_call({f"a{at}": _with_default(text) for at, text in enumerate(texts)})
+            )
+        case Carrier.TOOL_NAME:
+            told = hands.said(f"The tools:\n- {texts[0]}: {texts[-1]}")
+            await hands.ask((Role.SYSTEM, (told,)), goal, schema=_call({}, name=texts[0], told=texts[-1]))
+        case Carrier.OUTPUT_SCHEMA:
+            await hands.ask(goal, schema={**_REPLY, "properties": {"answer": {"enum": list(texts)}}})
+        case Carrier.MEDIA:
+            await hands.ask((Role.USER, (hands.task.goal, *map(hands.picture, texts))))
+        case _:
             await carry_theirs(hands, carrier, texts)
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from runner.adapters.leakbench.house import FOLDER, LOCAL, READ
+from runner.adapters.leakbench.picture import MIME, picture_with
 from runner.adapters.leakbench.plan import Plant, Trial
 from runner.kernel.errors import EgressDenied, ReplyInvalid
 from runner.kernel.inference import InferenceRequest
@@ -77,6 +78,17 @@ class Hands:
             stream=stream,
         )
         await self.attempt(lambda: self.remote.infer(request, task=self.task))
+
+    async def embed(self, blocks: Sequence[Block]) -> None:
+        """Ask for the vectors of `blocks`, where the remote's protocol has any."""
+        if self.remote.embeds is not None:
+            await self.attempt(lambda: self.remote.embed(blocks, task=self.task))
+
+    def picture(self, text: str) -> Block:
+        """Return a picture with `text` in it, declared as its source is: else it would be C3, and stay."""
+        level = self.trial.level if self.trial.plant.labelled and self.trial.defence.labels else 0
+        declared = max(self.typed_class, DataClass(level))
+        return self.task.media(picture_with(text), MIME, data_class=declared)
 
     async def attempt(self, question: Callable[[], Awaitable[object]]) -> None:
         """Await `question`, as above. Any other failure is raised: it is the bench's."""

@@ -8,20 +8,27 @@ and no setting can name. Leaves what is sent to `carriers`. The product is neith
 switched: see the ADR.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from runner.adapters.leakbench.ledger import Ledger
 from runner.adapters.leakbench.people import CLIENT_FIRMS, CLIENT_PERSONS
 from runner.adapters.leakbench.plan import Defence
-from runner.assembly import REMOTE, backends_of, register_lines, registrations_of, rules_of
+from runner.assembly import (
+    REMOTE,
+    backends_of,
+    embedders_of,
+    register_lines,
+    registrations_of,
+    rules_of,
+)
 from runner.capability.profile import ProfileSource, read_profile
 from runner.kernel.config import Config, InferenceConfig, RemoteInference, parse_config
 from runner.kernel.decisions import Ask
 from runner.kernel.labels import BOTTOM, DataClass
 from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
-from runner.kernel.ports import Backend, Effect, Locality, Root
+from runner.kernel.ports import Backend, Effect, Embedder, Locality, Root
 from runner.kernel.registers import Listed
 from runner.perimeter.classify import EchoIndex, Registers, compile_registers
 from runner.perimeter.client import Registration
@@ -81,10 +88,11 @@ class House:
 
     config: Config
     codec: Backend
+    embedder: Embedder | None
     ceiling: int
     rules: Rules
     registers: Registers
-    remote: Registration
+    remote: Mapping[str, Registration]
 
     def perimeter(self, defence: Defence, trace: Trace, local: ScriptedBackend, *, level: int) -> Perimeter:
         """Return a perimeter of this profile with the given `defence`, which has seen nothing yet.
@@ -109,7 +117,7 @@ class House:
             policy=Policy(grants={READ: grant}),
             trace=trace,
             clock=FrozenClock(),
-            registrations={LOCAL: own, REMOTE: self._remote(defence)},
+            registrations={LOCAL: own, **self._remote(defence)},
         )
 
     def asks(self) -> tuple[bool, ...]:
@@ -121,10 +129,18 @@ class House:
             return replace(self.rules, echo=EchoIndex(_KEY, registers=self.registers))
         return replace(self.rules, classifier=Blind(), fragments=None, echo=Deaf(_KEY))
 
-    def _remote(self, defence: Defence) -> Registration:
+    @property
+    def remotes(self) -> Collection[str]:
+        """The names on record of what listens at the receiver: the model, and the one for embeddings."""
+        return self.remote.keys()
+
+    def _remote(self, defence: Defence) -> Mapping[str, Registration]:
         if self.ceiling >= 0 or defence is not Defence.NONE:
             return self.remote
-        return replace(self.remote, terms=replace(self.remote.terms, ceiling=_LIFTED))
+        return {
+            name: replace(each, terms=replace(each.terms, ceiling=_LIFTED))
+            for name, each in self.remote.items()
+        }
 
     def trace(self, store: Ledger, seed: str) -> Trace:
         """Return an open record in `store`, whose ids follow from `seed`."""
@@ -135,7 +151,7 @@ class House:
             profile=self.config.profile,
             policy_digest="0" * 64,
             config_digest="0" * 64,
-            backends=(LOCAL, REMOTE),
+            backends=(LOCAL, *self.remotes),
             max_egress_class=self.config.perimeter.max_egress_class,
             enforcement="cooperative",
             sandbox="none",
@@ -168,15 +184,17 @@ def open_house(named: str, url: str, *, own: Sequence[str] = (), public: Sequenc
     source = read_profile(named, {})
     config = parse_config(source.data, file=source.file, locate=source.line)
     config = config.model_copy(update={"inference": _inference(config, url)})
-    codec = backends_of(config, source)[REMOTE]
+    codecs = backends_of(config, source)
+    embedders = embedders_of(config, codecs, source)
     registers = _registers(config, source, own, public)
     return House(
         config=config,
-        codec=codec,
+        codec=codecs[REMOTE],
+        embedder=embedders.get(REMOTE),
         ceiling=ceiling_of(config),
         rules=rules_of(config, registers, key=_KEY, ours=()),
         registers=registers,
-        remote=registrations_of(config, {REMOTE: codec})[REMOTE],
+        remote=registrations_of(config, codecs, embedders=embedders),
     )
 
 
@@ -192,8 +210,10 @@ def ceiling_of(config: Config) -> int:
 def _inference(config: Config, url: str) -> InferenceConfig:
     """Return the profile's remote backend at `url` without its credential, OpenAI-shaped if it has none."""
     known = config.inference.remote
+    protocol = "openai" if known is None else known.backend
     remote = RemoteInference(
-        backend="openai" if known is None else known.backend,
+        backend=protocol,
+        embeddings=None if protocol == "anthropic" else "leakbench",
         endpoint=url,
         model="leakbench",
         max_class=None if known is None else known.max_class,

@@ -3,9 +3,11 @@
 
 Owns that one question. It knows the very text that was planted and looks for it in the bytes, so it needs no
 detector, and shares no code with one: an import contract holds it to the standard library. Total over bytes.
-It looks for the planted form, for the plain form, and for the pieces of a split secret in their order.
+It looks for the planted form, for the plain form, and for the pieces of a split secret in their order. Media
+travel as base64, whatever is in them: those are opened.
 """
 
+import base64
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -13,6 +15,8 @@ from typing import Final
 
 _SHORTEST: Final = 4
 """Characters of the shortest text that is looked for: shorter ones stand anywhere."""
+_LEAST_MEDIA: Final = 64
+"""Characters of the shortest base64 that is opened: no picture has fewer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,5 +66,17 @@ def texts_of(body: bytes) -> Iterator[str]:
         each = stack.pop()
         if isinstance(each, str):
             yield each
+            yield from _opened(each)
         elif isinstance(each, list | tuple):
             stack.extend(reversed(each))
+
+
+def _opened(text: str) -> Iterator[str]:
+    """Yield what a text, or a data URL, says in base64, if it does."""
+    written = text.rpartition(";base64,")[2]
+    if len(written) < _LEAST_MEDIA:
+        return
+    try:
+        yield base64.b64decode(written, validate=True).decode("utf-8", "replace")
+    except ValueError:
+        return

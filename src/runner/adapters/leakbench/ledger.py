@@ -8,7 +8,7 @@ I9 into the bench: an unmatched send is a failure of the run.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,12 +96,12 @@ class Ledger:
 
     # --- what the bench asks -------------------------------------------------------------------------
 
-    def take(self, backend: str, requests: Sequence[bytes]) -> tuple[tuple[Sent, ...], Matching]:
-        """Return the records of `backend` since the last call, matched with the bodies it received.
+    def take(self, backends: Collection[str], requests: Sequence[bytes]) -> tuple[tuple[Sent, ...], Matching]:
+        """Return the records of `backends` since the last call, matched with the bodies it received.
 
         A record matches a body that its commitment opens to, under the salt that was kept for it.
         """
-        sent = tuple(each for each in self._sent if each.backend == backend)
+        sent = tuple(each for each in self._sent if each.backend in backends)
         open_records = [each.commit for each in sent if each.left]
         recorded, unrecorded = len(open_records), 0
         for body in requests:

@@ -74,6 +74,8 @@ class Carrier(Enum):
     OUTPUT_SCHEMA = "output schema"
     STRUCTURED = "structured"
     STREAM = "stream"
+    MEDIA = "media"
+    EMBEDDING = "embedding"
     DP_INPUT = "input, datapizza"
     DP_SYSTEM = "system prompt, datapizza"
     DP_MEMORY = "memory turn, datapizza"
@@ -82,6 +84,8 @@ class Carrier(Enum):
     DP_TOOL_NAME = "tool name and description, datapizza"
     DP_STRUCTURED = "structured, datapizza"
     DP_STREAM = "stream, datapizza"
+    DP_MEDIA = "media, datapizza"
+    DP_EMBEDDING = "embedding, datapizza"
 
 
 PLANTS: Final = (Plant.TYPED, Plant.FILE, Plant.TYPED, Plant.SAID)

@@ -9,38 +9,59 @@ from collections.abc import Sequence
 
 from datapizza.memory import Memory
 from datapizza.tools import Tool
-from datapizza.type import ROLE, FunctionCallResultBlock, TextBlock
+from datapizza.type import ROLE, FunctionCallResultBlock, Media, MediaBlock, TextBlock
+from pydantic import BaseModel
 
 from runner.adapters.datapizza import SealedDatapizzaClient
 from runner.adapters.leakbench.hands import ASKED, Hands
+from runner.adapters.leakbench.picture import picture_with
 from runner.adapters.leakbench.plan import Carrier
+
+
+class _Answer(BaseModel):
+    """The form of a structured reply."""
+
+    answer: str
 
 
 async def carry_theirs(hands: Hands, carrier: Carrier, texts: Sequence[str]) -> None:
     """Ask the remote model through datapizza, with `texts` in the part that `carrier` names."""
-    client = SealedDatapizzaClient(hands.remote, task=hands.task, data_class=hands.typed_class)
+    typed = hands.typed_class
+    client = SealedDatapizzaClient(hands.remote, task=hands.task, data_class=typed, media_class=typed)
+    if carrier is not Carrier.DP_EMBEDDING or hands.remote.embeds is not None:
+        await hands.attempt(lambda: _asked(client, carrier, texts))
+
+
+async def _asked(client: SealedDatapizzaClient, carrier: Carrier, texts: Sequence[str]) -> None:
     match carrier:
         case Carrier.DP_INPUT:
-            await hands.attempt(lambda: client.a_invoke(_blocks(texts)))
+            await client.a_invoke(_blocks(texts))
         case Carrier.DP_SYSTEM:
-            await hands.attempt(lambda: client.a_invoke(ASKED, system_prompt="\n\n".join(texts)))
+            await client.a_invoke(ASKED, system_prompt="\n\n".join(texts))
         case Carrier.DP_MEMORY:
-            await hands.attempt(lambda: client.a_invoke(ASKED, memory=_said(texts)))
+            await client.a_invoke(ASKED, memory=_said(texts))
         case Carrier.DP_TOOL_RESULT:
-            await hands.attempt(lambda: client.a_invoke(ASKED, memory=_returned(texts)))
-        case Carrier.DP_TOOL_DEFAULT:
-            properties = {f"a{at}": {"type": "string", "default": text} for at, text in enumerate(texts)}
-            tool = Tool(name="lookup", description="Looks something up.", properties=properties)
-            await hands.attempt(lambda: client.a_invoke(ASKED, tools=[tool]))
-        case Carrier.DP_TOOL_NAME:
-            tool = Tool(name=texts[0], description=texts[-1], properties={})
-            await hands.attempt(lambda: client.a_invoke(ASKED, tools=[tool]))
+            await client.a_invoke(ASKED, memory=_returned(texts))
+        case Carrier.DP_TOOL_DEFAULT | Carrier.DP_TOOL_NAME:
+            await client.a_invoke(ASKED, tools=[_tool(carrier, texts)])
         case Carrier.DP_STRUCTURED:
-            await hands.attempt(lambda: client.a_structured_response(_blocks(texts), output_cls=dict))
+            await client.a_structured_response(_blocks(texts), output_cls=_Answer)
         case Carrier.DP_STREAM:
-            await hands.attempt(lambda: _streamed(client, texts))
+            await _streamed(client, texts)
+        case Carrier.DP_MEDIA:
+            await client.a_invoke([TextBlock(content=ASKED), *map(_picture, texts)])
+        case Carrier.DP_EMBEDDING:
+            await client.a_embed(list(texts))
         case _:
             raise ValueError(f"{carrier} is no carrier of datapizza's")
+
+
+def _tool(carrier: Carrier, texts: Sequence[str]) -> Tool:
+    """Return a tool with `texts` as its name and description, or as defaults of its arguments."""
+    if carrier is Carrier.DP_TOOL_NAME:
+        return Tool(name=texts[0], description=texts[-1], properties={})
+    properties = {f"a{at}": {"type": "string", "default": text} for at, text in enumerate(texts)}
+    return Tool(name="lookup", description="Looks something up.", properties=properties)
 
 
 async def _streamed(client: SealedDatapizzaClient, texts: Sequence[str]) -> None:
@@ -50,6 +71,11 @@ async def _streamed(client: SealedDatapizzaClient, texts: Sequence[str]) -> None
 
 def _blocks(texts: Sequence[str]) -> list[TextBlock]:
     return [TextBlock(content=text) for text in texts]
+
+
+def _picture(text: str) -> MediaBlock:
+    media = Media(extension="png", media_type="image", source_type="raw", source=picture_with(text))
+    return MediaBlock(media=media)
 
 
 def _said(texts: Sequence[str]) -> Memory:

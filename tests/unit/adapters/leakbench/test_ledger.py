@@ -40,20 +40,20 @@ def matching(recorded: int, received: int, unrecorded: int, unseen: int) -> Matc
 def test_every_request_has_one_record_and_the_reverse(
     sent: list[bytes], received: list[bytes], expected: Matching
 ) -> None:
-    assert ledger_with(*sent).take("remote", received)[1] == expected
+    assert ledger_with(*sent).take({"remote"}, received)[1] == expected
 
 
 def test_a_denied_send_that_arrives_is_on_no_record() -> None:
     """A record of a denial lets nothing leave."""
-    _, found = ledger_with(b"a", decision="denied").take("remote", [b"a"])
+    _, found = ledger_with(b"a", decision="denied").take({"remote"}, [b"a"])
     assert found == matching(0, 1, 1, 0)
 
 
 def test_the_record_of_another_backend_does_not_count() -> None:
-    assert ledger_with(b"a", backend="local").take("remote", [b"a"])[1].unrecorded == 1
+    assert ledger_with(b"a", backend="local").take({"remote"}, [b"a"])[1].unrecorded == 1
 
 
 def test_what_was_taken_is_forgotten() -> None:
     ledger = ledger_with(b"a")
-    ledger.take("remote", [b"a"])
-    assert ledger.take("remote", []) == ((), matching(0, 0, 0, 0))
+    ledger.take({"remote"}, [b"a"])
+    assert ledger.take({"remote"}, []) == ((), matching(0, 0, 0, 0))
