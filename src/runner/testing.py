@@ -899,7 +899,8 @@ def broken(port: object, *, after: int = 0, **faults: object) -> Any:  # noqa: A
     """Return `port` with some of its methods, or properties, going wrong after `after` calls that go right.
 
     Each of `faults` is a member's name and what becomes of it: an exception is raised, a function is called
-    in its place, anything else is returned. `broken(store, create=OSError(28, "full"))` is a full disk.
+    in its place with the same arguments, anything else is returned. A full disk is
+    `broken(store, create=OSError(28, "full"))`.
     """
     return _Broken(port, after, faults)
 
@@ -913,17 +914,17 @@ class _Broken:
         if name not in self._faults:
             return member
         if not callable(member):
-            return self._went_wrong(name, lambda: member)
-        return lambda *arguments, **named: self._went_wrong(name, lambda: member(*arguments, **named))
+            return self._call(name, lambda: member)
+        return lambda *arguments, **named: self._call(name, member, *arguments, **named)
 
-    def _went_wrong(self, name: str, right: Callable[[], object]) -> object:
+    def _call(self, name: str, right: Callable[..., object], *arguments: object, **named: object) -> object:
         if self._after > 0:
             self._after -= 1
-            return right()
+            return right(*arguments, **named)
         fault = self._faults[name]
         if isinstance(fault, BaseException):
             raise fault
-        return fault() if callable(fault) else fault
+        return fault(*arguments, **named) if callable(fault) else fault
 
 
 # --- time and chance -----------------------------------------------------------------------------------

@@ -149,9 +149,9 @@ class SealedClient(Sealed):
             task=task,
             yes=outgoing.yes,
         )
-        await anyio.to_thread.run_sync(self._boundary.trace.barrier)
         match outgoing.decision:
             case Denied() as denied:
+                await anyio.to_thread.run_sync(self._boundary.trace.barrier)
                 raise EgressDenied(
                     backend=self._backend.name, reason=denied.reason, data_class=denied.data_class
                 )
@@ -160,6 +160,7 @@ class SealedClient(Sealed):
             case _:
                 assert_never(outgoing.decision)
         with failures_on_record(self._boundary.trace, sent, task=task.id):
+            await anyio.to_thread.run_sync(self._boundary.trace.barrier)
             raw, reply = await self._answered(request, outgoing, decision, task, on_text)
             examined = await aside(partial(task.examine, reply.text), size=len(reply.text))
             # What the model said is computed from what it saw: that is the residue. What stood behind the

@@ -88,15 +88,16 @@ async def embed_batch(gate: Gate, embedder: Embedder, blocks: Sequence[Block], *
     wire = encoded(embedder.name, partial(embedder.encode, request))
     checked, decision = await _decided(gate, embedder, wire, inputs, task)
     sent = record_send(gate, embedder, decision, wire=wire, blocks=inputs, checked=checked, task=task)
-    await anyio.to_thread.run_sync(gate.trace.barrier)
     match decision:
         case Denied() as denied:
+            await anyio.to_thread.run_sync(gate.trace.barrier)
             raise EgressDenied(backend=embedder.name, reason=denied.reason, data_class=denied.data_class)
         case Allowed() | Redacted():
             pass
         case _:
             assert_never(decision)
     with failures_on_record(gate.trace, sent, task=task.id):
+        await anyio.to_thread.run_sync(gate.trace.barrier)
         reply, size = await _answered(gate, embedder, request, decision.wire)
         label = join_labels([task.mark, *(block.label for block in inputs), decision.label])
         payload = json.dumps(reply.vectors, separators=(",", ":")).encode("ascii")

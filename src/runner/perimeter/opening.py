@@ -11,6 +11,8 @@ from functools import partial
 from types import TracebackType
 from typing import final
 
+from runner.kernel.errors import TraceUnavailable
+from runner.kernel.labels import DataClass
 from runner.perimeter.aside import aside
 from runner.perimeter.task import Examined, Task
 
@@ -36,11 +38,21 @@ class Opening(AbstractContextManager[Task, None], AbstractAsyncContextManager[Ta
 
     def __enter__(self) -> Task:
         """Open the task."""
-        return self._opened(self._examine(self._goal))
+        try:
+            examined = self._examine(self._goal)
+        except BaseException as error:
+            self._failed(error)
+            raise
+        return self._opened(examined)
 
     async def __aenter__(self) -> Task:
         """Open the task."""
-        return self._opened(await aside(partial(self._examine, self._goal), size=len(self._goal)))
+        try:
+            examined = await aside(partial(self._examine, self._goal), size=len(self._goal))
+        except BaseException as error:
+            self._failed(error)
+            raise
+        return self._opened(examined)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
@@ -50,14 +62,24 @@ class Opening(AbstractContextManager[Task, None], AbstractAsyncContextManager[Ta
             return
         if error is None:
             self._task.end(self._task.outcome)
-        else:
+            return
+        try:
             self._task.end("failed" if isinstance(error, Exception) else "cancelled")
+        except TraceUnavailable:
+            if not isinstance(error, TraceUnavailable):
+                raise  # else the first of the two goes on, and says why
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
         """Close it as `__exit__` does: the end is on disk before anything else happens."""
         self.__exit__(kind, error, where)
+
+    def _failed(self, error: BaseException) -> None:
+        """Put a goal that could not be read on record: a task that counts as C3, and ends at once."""
+        unread = Examined(text=self._goal, echoed=DataClass.C0, detected=DataClass.C3)
+        self._opened(unread)
+        self.__exit__(type(error), error, None)
 
     def _opened(self, examined: Examined) -> Task:
         self._task = self._open(self._goal, examined)

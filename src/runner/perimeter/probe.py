@@ -89,15 +89,16 @@ async def ask_server(
     ]
     for sent in sends:
         gate.record_egress(sent, backend)
-    await anyio.to_thread.run_sync(gate.trace.barrier)
     asked = [(each, sent) for each, sent in zip(decisions, sends, strict=True)]
     answers: list[Answer | None] = []
     try:
+        await anyio.to_thread.run_sync(gate.trace.barrier)
         for decision, sent in asked:
             answers.append(await _answer(gate.trace, decision, sent, transport))
     except TraceUnavailable:
         raise  # there is no record to put it on
     except BaseException:  # cancelled: what was let go and got no result has this one
+        gate.trace.barrier()
         for decision, sent in asked[len(answers) :]:
             if not isinstance(decision, Denied):
                 _record_result(gate.trace, sent, "cancelled", 0)

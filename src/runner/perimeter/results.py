@@ -16,18 +16,21 @@ from runner.perimeter.trace.log import Trace
 
 def encoded(backend: str, encode: Callable[[], WireRequest]) -> WireRequest:
     """Return the bytes that `encode` makes; raise `BackendError` when the codec fails, however it does."""
+    problem = f"backend {backend!r}: the request could not be encoded"
     try:
-        return encode()
+        wire: object = encode()
     except RunnerError:
         raise
     except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
-        problem = f"backend {backend!r}: the request could not be encoded"
         raise BackendError(f"{problem} ({type(error).__name__})") from None
+    if not isinstance(wire, WireRequest) or not isinstance(wire.body, bytes):
+        raise BackendError(f"{problem} (the codec returned no request)")
+    return wire
 
 
 @contextmanager
 def failures_on_record(trace: Trace, sent: records.Egress, *, task: str) -> Iterator[None]:
-    """Put how `sent` failed on record before that is raised.
+    """Put how `sent` failed on record before that is raised: its sealing, the exchange, what comes of it.
 
     Raises `TransportError` for a `TimeoutError`, and `BackendError` for any fault that is not the runner's:
     what it says is dropped. What ends it otherwise, such as a cancellation, passes.
@@ -35,20 +38,26 @@ def failures_on_record(trace: Trace, sent: records.Egress, *, task: str) -> Iter
     try:
         yield
     except TimeoutError:
-        record_result(trace, sent, "timeout", task=task)
+        _record_failure(trace, sent, "timeout", task)
         raise TransportError(f"backend {sent.backend!r} did not answer in time") from None
     except TraceUnavailable:
         raise  # there is no record to put it on
     except RunnerError:
-        record_result(trace, sent, "error", task=task)
+        _record_failure(trace, sent, "error", task)
         raise
     except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
-        record_result(trace, sent, "error", task=task)
+        _record_failure(trace, sent, "error", task)
         problem = f"backend {sent.backend!r}: its reply could not be read ({type(error).__name__})"
         raise BackendError(problem) from None
     except BaseException:  # cancelled, interrupted, closed: a send has a result whatever ends it
-        record_result(trace, sent, "cancelled", task=task)
+        _record_failure(trace, sent, "cancelled", task)
         raise
+
+
+def _record_failure(trace: Trace, sent: records.Egress, status: records.Status, task: str) -> None:
+    """Put on record how `sent` failed, behind its own seal: it may have been cancelled before that."""
+    trace.barrier()
+    record_result(trace, sent, status, task=task)
 
 
 def record_result(

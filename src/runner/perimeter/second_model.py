@@ -96,14 +96,15 @@ class LocalModel:
             inputs=(block.id,),
         )
         gate.record_egress(sent, self._backend, task=task.id)
-        await anyio.to_thread.run_sync(gate.trace.barrier)
         match decision:
             case Denied():
+                await anyio.to_thread.run_sync(gate.trace.barrier)
                 name = self._backend.name
                 raise EgressDenied(backend=name, reason=decision.reason, data_class=decision.data_class)
             case Allowed() | Redacted():
                 way = gate.registration(self._backend.name)
                 with failures_on_record(gate.trace, sent, task=task.id):
+                    await anyio.to_thread.run_sync(gate.trace.barrier)
                     reply = await exchange(
                         decision.wire,
                         request,

@@ -125,7 +125,11 @@ class Task:
             matters=tuple(trace.commit(_payload(each)) for each in self._matters) or None,
         )
         trace.append(start, task=self.id)
-        self.goal = self.mint(BlockKind.GOAL, goal, found, residue=label, examined=examined)
+        try:
+            self.goal = self.mint(BlockKind.GOAL, goal, found, residue=label, examined=examined)
+        except BaseException as error:  # a task that began has its end on record
+            self.end("failed" if isinstance(error, Exception) else "cancelled")
+            raise
 
     def __repr__(self) -> str:
         """Return id and class, never content."""

@@ -11,11 +11,11 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from runner.kernel.canonical import canonical_bytes
-from runner.kernel.errors import TraceError
+from runner.kernel.errors import TraceError, TraceUnavailable
 from runner.kernel.messages import Json
 from runner.kernel.ports import Signer
 from runner.perimeter.trace.merkle import CHAIN_START, Tree, leaf_hash
-from runner.perimeter.trace.note import checkpoint, join_note, signature_line, vkey
+from runner.perimeter.trace.note import check_note, checkpoint, join_note, signature_line, vkey
 from runner.perimeter.trace.records import Record
 
 MAX_LINE: Final = 1_048_576
@@ -83,7 +83,8 @@ class Chain:
     def seal(self, *, device: tuple[str, Signer] | None = None) -> bytes:
         """Return a seal over every line so far, its newline included.
 
-        `device`, name and signer, signs the first seal of a log too. Raises `TraceError` after `destroy`.
+        `device`, name and signer, signs the first seal of a log too. Raises `TraceError` after `destroy`, and
+        `TraceUnavailable` when the device's signature does not verify: nobody could believe that log.
         """
         if self._key is None:
             raise TraceError(f"log {self.origin} is closed: its key is gone")
@@ -92,6 +93,9 @@ class Chain:
         if device is not None:
             name, signer = device
             lines.append(signature_line(name, signer.public_key, signer.sign(text.encode())))
+            _check_device(
+                join_note(text, lines), text, (self.origin, self._public), (name, signer.public_key)
+            )
         line = self._link({"kind": "seal", "note": join_note(text, lines)})
         self.unsealed = 0
         return line
@@ -111,3 +115,10 @@ class Chain:
         self._tree.add(leaf)
         self._prev = leaf.hex()
         return line + b"\n"
+
+
+def _check_device(note: str, text: str, *keys: tuple[str, bytes]) -> None:
+    try:
+        check_note(note, text, keys)
+    except ValueError:
+        raise TraceUnavailable("the device key does not sign as its public half says") from None

@@ -285,6 +285,7 @@ class Trace:
         head = self._chain.entry(self._header(log_id, prev), now_us=self._clock.now_us(), task=None)
         head += self._chain.seal(device=(device_key_name(self._facts.book), self._signer))
         self._salts.sync()
+        self._began = self._clock.monotonic()
         self._file = self._store.create(log_name(self._log_no, log_id), head)
         try:
             self._pin(self._chain.head())
@@ -292,7 +293,6 @@ class Trace:
             self._file.close()
             raise
         self._durable = self._chain.size
-        self._began = self._clock.monotonic()
 
     def _rotate_if_due(self) -> None:
         """Close a log that is half full or old, and go on in the next one.
@@ -450,8 +450,8 @@ class Trace:
         A source that is stuck would give two sends one id, and every commitment the same salt.
         """
         with _failures("the system gives no random bytes"):
-            drawn = self._entropy.token(size)
-        if len(drawn) != size or drawn[:_ID_BYTES] == self._drawn:
+            drawn: object = self._entropy.token(size)
+        if not isinstance(drawn, bytes) or len(drawn) != size or drawn[:_ID_BYTES] == self._drawn:
             raise TraceUnavailable("the system's random bytes are too few, or repeat themselves")
         self._drawn = drawn[:_ID_BYTES]
         return drawn
