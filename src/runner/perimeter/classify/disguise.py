@@ -17,13 +17,17 @@ from runner.perimeter.classify.views import Piece, Reading
 DISGUISED: Final = b"\x02letters of two alphabets\x03"
 """Stands for such a word: the rule `mixed-alphabets` finds it."""
 
-_TWINS: Final = "АВЕЅІЈКМНОРСТУХҮаеоѕіјрсухһԁӏ"
-_MIXED: Final = re.compile(f"[A-Za-z][{_TWINS}]|[{_TWINS}][A-Za-z]")
+_TWINS: Final = frozenset("АВЕЅІЈКМНОРСТУХҮаеоѕіјрсухһԁӏ")
+_TWIN: Final = f"[{''.join(sorted(_TWINS))}]"
+_MIXED: Final = re.compile(f"[A-Za-z]{_TWIN}|{_TWIN}[A-Za-z]")
 
 
-def disguised(text: str) -> Iterator[Reading]:
-    """Yield the mark of the first word of `text` that mixes the two alphabets, if there is one."""
-    found = None if text.isascii() else _MIXED.search(text)
+def disguised(text: str, strange: frozenset[str]) -> Iterator[Reading]:
+    """Yield the mark of the first word of `text` that mixes the two alphabets, if there is one.
+
+    `strange` is `strange_in(text)`.
+    """
+    found = None if _TWINS.isdisjoint(strange) else _MIXED.search(text)
     if found is not None:
         word = Piece(at=0, start=found.start(), end=found.end(), literal=False)
         yield Reading(view=View.DECODED, data=DISGUISED, pieces=(word,))

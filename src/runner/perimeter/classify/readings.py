@@ -23,7 +23,7 @@ from runner.perimeter.classify.disguise import disguised
 from runner.perimeter.classify.model import View
 from runner.perimeter.classify.pattern import Prefilter
 from runner.perimeter.classify.squeeze import SPACED, squeeze
-from runner.perimeter.classify.views import ESCAPE, Piece, Reading, fold, join, unescape
+from runner.perimeter.classify.views import ESCAPE, Piece, Reading, fold, join, strange_in, unescape
 
 DEPTH: Final = 3
 """How many encodings inside each other are opened."""
@@ -51,10 +51,10 @@ def every_reading(text: str) -> tuple[Reading, ...]:
 
 def first_readings(text: str) -> Iterator[Reading]:
     """Yield the text folded, and without what cannot be seen if there is any."""
-    alphabet = None if text.isascii() else frozenset(text)
-    yield fold(text, alphabet)
-    yield from disguised(text)
-    joined = join(text, alphabet)
+    strange = strange_in(text)
+    yield fold(text, strange)
+    yield from disguised(text, strange)
+    joined = join(text, strange)
     if joined is not None:
         yield joined
 

@@ -10,7 +10,7 @@ look-ups at each known word.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
 from typing import Final, NamedTuple, TypeVar
@@ -33,12 +33,14 @@ _SHORTEST_SLIP: Final = 4
 _SHORTEST_RUN: Final = 8
 """Letters of a name written as one word, such as the start of an address."""
 _PERSON_WORDS: Final = range(2, 5)
+_NOBODY: Final[Mapping[bytes, DataClass]] = {}
 
 _SKIPPED: Final = frozenset(
     b"di de del dello della dei degli delle da dal dalla e ed and of the la le lo il "
-    b"srl srls spa snc sas sapa scarl onlus ltd llc llp plc inc gmbh ag sa sarl bv nv".split()
+    b"srl srls spa snc sas sapa scarl onlus ltd llc llp plc inc gmbh ag sa sarl bv nv "
+    b"a b c d e f g h i j k l m n o p q r s t u v w x y z".split()
 )
-"""Words that a name is written with or without: particles and legal forms."""
+"""Words that a name is written with or without: particles, legal forms, single letters."""
 _ORGANISATIONS: Final = frozenset(
     b"srl srls spa snc sas sapa scarl onlus ltd llc llp plc inc gmbh ag sa sarl bv nv condominio studio "
     b"associazione fondazione cooperativa consorzio banca societa officine azienda impresa ditta istituto "
@@ -116,7 +118,7 @@ class Clients:
     def _names_at(self, words: Sequence[bytes], at: int) -> Iterator[_Name]:
         """Yield the names of which word `at` is the first word that is known."""
         reach = range(max(0, at - 2), min(len(words), at + 2 * self._longest + 1))
-        kept = [index for index in reach if index == at or _weighs(words[index])]
+        kept = [index for index in reach if index == at or words[index] not in _SKIPPED]
         texts, here = [words[index] for index in kept], kept.index(at)
         for size in self._sizes:
             data_class = self._exact.get(tuple(texts[here : here + size]))
@@ -143,10 +145,13 @@ class Clients:
         word, rest = window[strange[0]], sum(map(len, window)) - len(window[strange[0]])
         if len(word) < _SHORTEST_SLIP or rest < _SHORTEST_SLIP:
             return
-        meant: dict[bytes, DataClass] = {}
-        for hole in _holes(window, strange[0]):
-            meant |= self._slips.get(hole, {})
-        yield from (data_class for original, data_class in meant.items() if one_slip(word, original))
+        meant = {
+            original: data_class
+            for hole in _holes(window, strange[0])
+            for original, data_class in self._slips.get(hole, _NOBODY).items()
+            if one_slip(word, original)
+        }
+        yield from meant.values()
 
     def _initials_at(self, words: Sequence[bytes], at: int) -> Iterator[_Name]:
         """Yield what may be `M. Rossi` or `Rossi M.` around word `at`: the text itself says whether it is."""
@@ -234,12 +239,8 @@ def is_person(name: str) -> bool:
 
 
 def _particular(words: Sequence[bytes]) -> Words:
-    return tuple(filter(_weighs, words))
-
-
-def _weighs(word: bytes) -> bool:
-    """Say whether `word` tells one name from another: no particle, no legal form, no single letter."""
-    return word not in _SKIPPED and (len(word) > 1 or word.isdigit())
+    """Return those of `words` that tell one name from another."""
+    return tuple(word for word in words if word not in _SKIPPED)
 
 
 def _holes(spelling: Words, index: int) -> tuple[Words, Words]:

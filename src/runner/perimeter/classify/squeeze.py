@@ -30,7 +30,7 @@ _SPELLED: Final = tuple(
 """Twelve or more characters of any kind with one sign between each, as a key or a name is spelled out. In the
 place of a space stands a space, or the sign: three signs in a row."""
 _CHUNKS: Final = (
-    r"([0-9A-Za-z]{2,24}(?:[.\-_*|~][0-9A-Za-z]{2,24})+|[A-Za-z]{2,24}-\r?\n[ \t]{0,8}[a-z]{2,24})"
+    r"[0-9A-Za-z]{2,24}(?:[.\-_*|~][0-9A-Za-z]{2,24})+|[A-Za-z]{2,24}-\r?\n[ \t]{0,8}[a-z]{2,24}"
 )
 _SHORTEST_CHUNKED: Final = 17
 """Characters of the shortest thing that is looked for in chunks: a codice fiscale, and a sign in it."""
@@ -49,7 +49,7 @@ def squeeze(reading: Reading, way: int) -> Iterator[Reading]:
 
     `way` is the index of one of `SPACED`. Only the runs are kept, each with what stands around it.
     """
-    runs = [match[1] for match in _PATTERNS[way].finditer(reading.data)]
+    runs = [match[-1] for match in _PATTERNS[way].finditer(reading.data)]
     if way == _LAST:
         runs = [run for run in runs if _is_worth_it(reading.data[slice(*run)])]
     if not runs:

@@ -143,25 +143,28 @@ class Draft:
         )
 
 
-def fold(text: str, alphabet: frozenset[str] | None = None) -> Reading:
+_STRANGE: Final = re.compile("[^\t\n\r\x20-\x7e\xa0-\xac\xae-\xff]")
+
+
+def strange_in(text: str) -> frozenset[str]:
+    """Return the characters of `text` that cannot be seen or are not Latin-1: most texts have few or none."""
+    return frozenset(_STRANGE.findall(text))
+
+
+def fold(text: str, strange: frozenset[str] | None = None) -> Reading:
     """Return the text itself, folded one for one: accents dropped, look-alikes and digits mapped.
 
-    What has no ASCII counterpart, lone surrogates included, becomes `?`. `alphabet`, when given, is the set
-    of the characters of `text`, to spare the making of it.
+    What has no ASCII counterpart, lone surrogates included, becomes `?`. `strange`, when given, is
+    `strange_in(text)`, to spare the making of it.
     """
     if text.isascii():
         return Reading(view=View.TEXT, data=text.encode("ascii"))
-    try:
-        data = text.encode("latin-1")
-    except UnicodeEncodeError:
-        data = _fold_wide(text, frozenset(text) if alphabet is None else alphabet).encode(
-            "latin-1", "replace"
-        )
-    return Reading(view=View.TEXT, data=data.translate(_LATIN_TO_ASCII))
+    plain = _fold_wide(text, strange_in(text) if strange is None else strange)
+    return Reading(view=View.TEXT, data=plain.encode("latin-1", "replace").translate(_LATIN_TO_ASCII))
 
 
-def _fold_wide(text: str, alphabet: frozenset[str]) -> str:
-    wide = [character for character in alphabet if character > "\xff"]
+def _fold_wide(text: str, strange: frozenset[str]) -> str:
+    wide = [character for character in strange if character > "\xff"]
     if len(wide) > _MANY:
         return text.translate({ord(character): _fold_one(character) for character in wide})
     for character in wide:
@@ -194,7 +197,6 @@ def _latin_to_ascii() -> bytes:
 
 
 _LATIN_TO_ASCII: Final = _latin_to_ascii()
-_INVISIBLE_LATIN: Final = bytes(set(range(0x20)) - {0x09, 0x0A, 0x0D} | set(range(0x7F, 0xA0)) | {0xAD})
 
 
 def _is_invisible(character: str) -> bool:
@@ -212,15 +214,13 @@ def _expand(character: str) -> str:
     return plain if len(plain) > 1 and plain.isascii() else character
 
 
-def join(text: str, alphabet: frozenset[str] | None = None) -> Reading | None:
+def join(text: str, strange: frozenset[str] | None = None) -> Reading | None:
     """Return the text without invisible characters and with ligatures spelled out; None if it has none.
 
-    `alphabet` is as in `fold`.
+    `strange` is as in `fold`.
     """
-    if text.isascii() and not _has_invisible(text.encode("ascii")):
-        return None
-    characters = frozenset(text) if alphabet is None else alphabet
-    expansions = {character: _expand(character) for character in characters}
+    strange = strange_in(text) if strange is None else strange
+    expansions = {character: _expand(character) for character in strange}
     changed = [character for character, expanded in expansions.items() if expanded != character]
     if not changed:
         return None
@@ -232,10 +232,6 @@ def join(text: str, alphabet: frozenset[str] | None = None) -> Reading | None:
         position = index + 1
     draft.literal(position, len(text))
     return draft.reading(View.JOINED, None)
-
-
-def _has_invisible(data: bytes) -> bool:
-    return len(data.translate(None, _INVISIBLE_LATIN)) != len(data)
 
 
 ESCAPE: Final = (
