@@ -66,7 +66,7 @@ _CARD_LENGTHS: Final = {"3": (15,), "4": (13, 16, 19), "5": (16,), "2": (16,), "
 
 
 def _compact(candidate: str) -> str:
-    return "".join(character for character in candidate if character.isalnum()).upper()
+    return "".join(filter(str.isalnum, candidate)).upper()
 
 
 def _one_case(candidate: str) -> bool:

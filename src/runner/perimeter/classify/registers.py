@@ -30,6 +30,8 @@ _LONGEST: Final = 8
 _SHORTEST_ALONE: Final = 4
 _SHORTEST_SLIP: Final = 4
 """Letters that a name of one word must have, and a word with a slip in it and the rest of its name."""
+_LONG: Final = 5
+"""Letters of a word of which one slip leaves the first two or the last two as they are."""
 _SHORTEST_RUN: Final = 8
 """Letters of a name written as one word, such as the start of an address."""
 _PERSON_WORDS: Final = range(2, 5)
@@ -101,7 +103,7 @@ class Clients:
                 self._persons.add(spelling)
                 _raise(self._initials, (spelling[0][:1], spelling[1]), data_class)
             for index in range(len(spelling) if len(spelling) > 1 else 0):
-                for hole in _holes(spelling, index):
+                for hole in _holes(spelling, index, _left(spelling[index])):
                     _raise(self._slips.setdefault(hole, {}), spelling[index], data_class)
 
     def find(self, data: bytes, words: Sequence[bytes]) -> Iterator[Mention]:
@@ -147,7 +149,8 @@ class Clients:
             return
         meant = {
             original: data_class
-            for hole in _holes(window, strange[0])
+            for left in (1, 2)
+            for hole in _holes(window, strange[0], left)
             for original, data_class in self._slips.get(hole, _NOBODY).items()
             if one_slip(word, original)
         }
@@ -243,13 +246,18 @@ def _particular(words: Sequence[bytes]) -> Words:
     return tuple(word for word in words if word not in _SKIPPED)
 
 
-def _holes(spelling: Words, index: int) -> tuple[Words, Words]:
-    """Return `spelling` with word `index` left open but for its first letter, and but for its last.
+def _holes(spelling: Words, index: int, left: int) -> tuple[Words, Words]:
+    """Return `spelling` with word `index` left open but for its first `left` letters, and for its last.
 
     One slip changes one of the two at most, so the word meant is found under one of them.
     """
     before, word, after = spelling[:index], spelling[index], spelling[index + 1 :]
-    return (*before, b"^" + word[:1], *after), (*before, b"$" + word[-1:], *after)
+    return (*before, b"^" + word[:left], *after), (*before, b"$" + word[-left:], *after)
+
+
+def _left(word: bytes) -> int:
+    """Return how many letters of `word` a hole keeps: two of five or more, which no one slip can reach at once."""
+    return 2 if len(word) >= _LONG else 1
 
 
 def one_slip(one: bytes, other: bytes) -> bool:
