@@ -2,8 +2,8 @@
 """Texts for benchmarks/gate.py: letters with identifiers whose places are known, and letters without any.
 
 The right answer is known by construction: an identifier is made here, with its check digit, and noted where
-it is put. Nothing of the classifier is used. What stands between is ordinary prose of benign_it.txt and
-benign_en.txt, filled in by benign.py. Every person in here is drawn from lists of first names and surnames.
+it is put. Nothing of the classifier is used. What stands between is ordinary prose, of the leak bench. Every
+person in here is drawn from lists of first names and surnames.
 """
 
 import random
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from benign import Generator
+from runner.adapters.leakbench.benign import Generator
 
 _NAMES: Final = Path(__file__).with_name("gate_names.txt").read_text(encoding="utf-8")
 FIRST, LAST = (part.split() for part in _NAMES.split("\n\n")[1:])

@@ -256,7 +256,7 @@ def _holes(spelling: Words, index: int, left: int) -> tuple[Words, Words]:
 
 
 def _left(word: bytes) -> int:
-    """Return how many letters of `word` a hole keeps: two of five or more, which no one slip can reach at once."""
+    """Return how many letters of `word` a hole keeps at either end, such that no one slip reaches both."""
     return 2 if len(word) >= _LONG else 1
 
 

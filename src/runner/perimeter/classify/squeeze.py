@@ -29,9 +29,7 @@ _SPELLED: Final = tuple(
 )
 """Twelve or more characters of any kind with one sign between each, as a key or a name is spelled out. In the
 place of a space stands a space, or the sign: three signs in a row."""
-_CHUNKS: Final = (
-    r"[0-9A-Za-z]{2,24}(?:[.\-_*|~][0-9A-Za-z]{2,24})+|[A-Za-z]{2,24}-\r?\n[ \t]{0,8}[a-z]{2,24}"
-)
+_CHUNKS: Final = r"[0-9A-Za-z]{2,24}(?:[.\-_*|~][0-9A-Za-z]{2,24})+|[A-Za-z]{2,24}-\r?\n[ \t]{0,8}[a-z]{2,24}"
 _SHORTEST_CHUNKED: Final = 17
 """Characters of the shortest thing that is looked for in chunks: a codice fiscale, and a sign in it."""
 SPACED: Final = (*_SINGLES, *_SPELLED, rf"[0-9A-Za-z.\-_*|~]{{{_SHORTEST_CHUNKED}}}|[A-Za-z]{{2}}-\r?\n")
