@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Measures a local model as second opinion: what it raises rightly, what wrongly, and how long it takes.
 
-Run: python benchmarks/opinion.py MODEL [--part dev|test] [--benign N] [--cases FILE] [--show]
+Run: python benchmarks/opinion.py [MODEL] [--part dev|test] [--benign N] [--cases FILE] [--show]
 
-MODEL is a name of the catalogue whose weights are in `AKAION_HOME`. Four samples:
+MODEL is a name of the catalogue; its weights are in `AKAION_HOME`. Four samples:
 
 - the texts of opinion_texts.txt, half of them telling (of a person nobody names, or a confidence), half not.
   The part `dev` was used to write the question, the part `test` only here;
@@ -33,6 +33,7 @@ from runner.capability.backends.embedded import EmbeddedBackend
 from runner.capability.models import Catalogue, models_dir
 from runner.capability.transport.inprocess import EngineTransport
 from runner.kernel.config import OPINION_CONTEXT
+from runner.kernel.errors import ModelError
 from runner.kernel.labels import DataClass
 from runner.kernel.opinions import Opinion
 from runner.perimeter.exchange import exchange
@@ -149,7 +150,7 @@ def gaps(cases: Path) -> Iterator[tuple[str, str]]:
 def main() -> None:
     """Print one line for each sample."""
     parser = argparse.ArgumentParser(description="How well a local model does as second opinion.")
-    parser.add_argument("model", help="a name of the catalogue")
+    parser.add_argument("model", nargs="?", default="qwen2.5-coder-1.5b-instruct")
     parser.add_argument("--part", choices=("dev", "test"), default="test")
     parser.add_argument("--benign", type=int, default=40)
     parser.add_argument("--cases", type=Path, help="a file of shared cases")
@@ -157,7 +158,10 @@ def main() -> None:
     parser.add_argument("--show", action="store_true", help="print each wrong answer")
     options = parser.parse_args()
     adviser = Adviser(options.model, options.threads)
-    adviser.load()
+    try:
+        adviser.load()
+    except ModelError as error:
+        parser.exit(1, f"{error}\n")
     for kind, wanted in (("raise", True), ("pass", False)):
         tally = measure(adviser, own_texts(options.part, kind), show=options.show, wanted=wanted)
         print(f"{options.part} texts that should {kind:6}: {tally}", flush=True)

@@ -144,6 +144,19 @@ def test_a_tool_that_does_not_exist_is_a_mistake_of_the_profile(akaion: Any) -> 
     assert "open_profile(tools=[...])" in err
 
 
+SECOND = "perimeter: {classifier: 'local:smollm2-135m-instruct'}\n"
+
+
+def test_who_judges_beside_the_rules_is_named_and_its_missing_weights_too(akaion: Any) -> None:
+    assert "Classifier   rules only" in akaion("profile", "check", "studio.yaml")[1]
+    Path("studio.yaml").write_text(PROFILE + SECOND, encoding="utf-8")
+    status, out, _ = akaion("profile", "check", "studio.yaml")
+    assert status == 0
+    assert "rules, and smollm2-135m-instruct in this process as second opinion" in out
+    assert "there is no remote backend" in out
+    assert "Warning: the weights of smollm2-135m-instruct are missing" in out
+
+
 def test_missing_weights_are_a_warning_of_a_right_profile(akaion: Any) -> None:
     status, out, _ = akaion("profile", "check", "detached")
     assert status == 0
@@ -311,6 +324,16 @@ def test_a_profile_that_cannot_be_used_fails_and_the_machine_is_still_looked_at(
     grades = {check["check"]: check["grade"] for check in json.loads(out)["checks"]}
     assert (status, grades["profile"]) == (1, "fail")
     assert "bubblewrap" in grades
+
+
+def test_a_second_opinion_needs_its_engine_and_its_weights(home: Path) -> None:
+    del home
+    assert found("classifier").found == "rules only"
+    assert found("model smollm2-135m-instruct").grade == "ok"
+    Path("studio.yaml").write_text(PROFILE + SECOND, encoding="utf-8")
+    assert "smollm2-135m-instruct in this process" in found("classifier").found
+    check = found("model smollm2-135m-instruct")
+    assert (check.grade, check.fix) == ("fail", "akaion models fetch smollm2-135m-instruct")
 
 
 def test_a_granted_folder_that_is_not_there_fails(home: Path) -> None:
