@@ -5,6 +5,7 @@ The verifier recomputes the mark of each task from the record (S12). It shares n
 """
 
 import importlib.util
+import json
 import sys
 import tempfile
 from pathlib import Path
@@ -19,10 +20,13 @@ from runner.kernel.errors import EgressDenied
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import BlockKind, Message, Role, ToolCall
+from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Locality, ToolOutput
+from runner.perimeter.opinions import Opinions
+from runner.perimeter.second_model import LocalModel
 from runner.perimeter.trace import log as log_module
 from runner.perimeter.trace.note import vkey
-from runner.testing import FakeClassifier, FakeTool, MemorySigner, ScriptedApprover
+from runner.testing import FakeClassifier, FakeTool, MemorySigner, ScriptedApprover, ScriptedBackend
 
 VERIFIER = Path(__file__).resolve().parents[3] / "verify" / "akaion_verify.py"
 NAME = "Mario Rossi"
@@ -102,6 +106,16 @@ async def live(world: Any, tool: FakeTool, days: list[tuple[str, list[str]]]) ->
         world.clock.advance(50_000)
 
 
+def advising(word: Opinion) -> ScriptedBackend:
+    """A model that says `word` of whatever somebody owes, and nothing of the rest."""
+
+    def say(request: InferenceRequest) -> str:
+        telling = " owe" in request.messages[-1].blocks[0].text
+        return json.dumps({"reason": word if telling else Opinion.NONE})
+
+    return ScriptedBackend(replies=[say] * 400, name="opinion")
+
+
 def report_of(world: Any) -> dict[str, Any]:
     world.perimeter.trace.close()
     with tempfile.TemporaryDirectory() as folder:
@@ -115,25 +129,49 @@ def report_of(world: Any) -> dict[str, Any]:
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(days=tasks, local=st.booleans(), redaction=st.booleans(), person=st.booleans())
-@example(days=[(GOALS[1], ["ask"])], local=False, redaction=True, person=False)
+@given(
+    days=tasks,
+    local=st.booleans(),
+    redaction=st.booleans(),
+    person=st.booleans(),
+    second=st.sampled_from([None, *Opinion]),
+)
+@example(days=[(GOALS[1], ["ask"])], local=False, redaction=True, person=False, second=None)
+@example(days=[(GOALS[1], ["ask", "ask"])], local=False, redaction=True, person=False, second=Opinion.NONE)
+@example(
+    days=[(GOALS[1], ["ask", "call", "ask"])],
+    local=False,
+    redaction=True,
+    person=False,
+    second=Opinion.PERSON,
+)
 @example(
     days=[(GOALS[0], ["ask", "name", "ask all", "read C3", "ask"])],
     local=False,
     redaction=True,
     person=False,
+    second=None,
 )
 @example(
     days=[(GOALS[1], ["let the name go", "ask", "read C2", "ask all", "derive", "ask all", "time passes"])],
     local=False,
     redaction=False,
     person=True,
+    second=None,
+)
+@example(
+    days=[(GOALS[1], ["let the name go", "ask", "read C2", "ask all", "derive", "ask all", "time passes"])],
+    local=False,
+    redaction=False,
+    person=True,
+    second=Opinion.NONE,
 )
 @example(
     days=[(GOALS[0], ["read C2", "ask", "time passes", "ask", "time passes", "ask all", "call", "ask"])],
     local=False,
     redaction=True,
     person=True,
+    second=None,
 )
 def test_i8_every_task_gives_a_book_that_passes(
     make_world: Any,
@@ -143,7 +181,10 @@ def test_i8_every_task_gives_a_book_that_passes(
     local: bool,
     redaction: bool,
     person: bool,
+    second: Opinion | None,
 ) -> None:
+    """With a model as `second` opinion, which says that word of whatever somebody owes, and without one."""
+    adviser = None if second is None else advising(second)
     tool = FakeTool(output=ToolOutput(text=f"a letter of {NAME}"))
     world = make_world(
         replies=["fine"] * 40,
@@ -155,10 +196,13 @@ def test_i8_every_task_gives_a_book_that_passes(
         classifier=FakeClassifier({NAME: DataClass.C2}),
         grants={"fake": grant(tool, ask=True)},
         approver=ScriptedApprover(answers=[True] * 40),
+        adviser=adviser,
+        opinions=None if adviser is None else Opinions([LocalModel(adviser)]),
     )
     anyio.run(live, world, tool, days)
     report = report_of(world)
     assert report["verdict"] == "PASS", report
+    assert report["classifiers"] == ["rules-only" if second is None else "rules+local:scripted-model"]
     assert sum(report["declassified"].values()) == len(world.records("declassify"))
     assert len(world.store.files) >= (2 if len(days) > 2 else 1), "a log gives way after a day"
 
