@@ -14,6 +14,7 @@ from runner.kernel.decisions import Denied, Release, Span
 from runner.kernel.errors import PerimeterError, SealError
 from runner.kernel.inference import WireRequest
 from runner.kernel.labels import DataClass, Label
+from runner.kernel.messages import JsonObject
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Approver, Backend, Clock, Embedder, Endpoint, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
@@ -143,19 +144,21 @@ class Perimeter:
         removed: tuple[Span, ...] | None = None,
         subtracted: Subtraction | None = None,
         checked: Checked | None = None,
+        schema: JsonObject | None = None,
     ) -> Release:
         """Return whether the bytes of `wire`, made from content labelled `label`, may go to `backend`.
 
         `removed` says that they were redacted, and where; `subtracted` what of them a person let go to this
-        backend. `checked` is the caller's own check of locality; without one, the last that was finished
-        counts. Total: an unknown backend, a stale locality, a yes that has expired or was for another
-        backend, and any fault are `Denied`.
+        backend. `schema` is that of the reply, as it was given: a codec may write it in pieces. `checked` is
+        the caller's own check of locality; without one, the last that was finished counts. Total: an unknown
+        backend, a stale locality, a yes that has expired or was for another backend, and any fault are
+        `Denied`.
         """
         try:
             if subtracted is not None and not self._counts(subtracted, backend):
                 return Denied(reason="declassification-over", data_class=label.data_class)
             return self._released(
-                wire, label, backend, removed=removed, subtracted=subtracted, checked=checked
+                wire, label, backend, removed=removed, subtracted=subtracted, checked=checked, schema=schema
             )
         except Exception:  # noqa: BLE001 - I7: any fault at all closes, and what it was about counts as C3
             return Denied(reason="fault.release", data_class=DataClass.C3)
@@ -169,6 +172,7 @@ class Perimeter:
         removed: tuple[Span, ...] | None,
         subtracted: Subtraction | None,
         checked: Checked | None,
+        schema: JsonObject | None,
     ) -> Release:
         registration = self._registrations.get(backend)
         if registration is None:
@@ -184,6 +188,7 @@ class Perimeter:
             rules=self._rules,
             removed=removed,
             subtracted=subtracted,
+            schema=schema,
         )
 
     @property

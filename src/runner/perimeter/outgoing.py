@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.inference import InferenceReply, InferenceRequest, WireRequest
 from runner.kernel.labels import DataClass, Label
-from runner.kernel.messages import Block
+from runner.kernel.messages import Block, JsonObject
 from runner.kernel.ports import Backend, Endpoint
 from runner.perimeter.declassify import LEAST_LEFT_US, Clearance, Subtraction
 from runner.perimeter.marking import marked, places
@@ -50,8 +50,9 @@ class Gate(Protocol):
         removed: tuple[Span, ...] | None = None,
         subtracted: Subtraction | None = None,
         checked: Checked | None = None,
+        schema: JsonObject | None = None,
     ) -> Release:
-        """Judge the bytes."""
+        """Judge the bytes, and the schema of the reply as it was given."""
 
     def record_egress(
         self,
@@ -93,7 +94,7 @@ def judge_request(
     If they are above the `ceiling`, what a person let go is subtracted; if they still are and the redacted
     form is not, the decision is about that one.
     """
-    decision = gate.release(wire, label, backend.name, checked=checked)
+    decision = gate.release(wire, label, backend.name, checked=checked, schema=request.schema)
     first = Outgoing(request=request, decision=decision)
     if not isinstance(decision, Denied) or decision.reason != ABOVE_CEILING or ceiling is None:
         return first
@@ -107,7 +108,14 @@ def judge_request(
         again = backend.encode(redacted.request)
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return first
-    second = gate.release(again, task.residue, backend.name, removed=redacted.spans, checked=checked)
+    second = gate.release(
+        again,
+        task.residue,
+        backend.name,
+        removed=redacted.spans,
+        checked=checked,
+        schema=redacted.request.schema,
+    )
     if not isinstance(second, Redacted):
         return first
     return Outgoing(request=redacted.request, decision=second, entries=redacted.entries)
@@ -147,7 +155,9 @@ def judge_cleared(
         )
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return None
-    decision = gate.release(wire, task.mark, backend.name, subtracted=left, checked=checked)
+    decision = gate.release(
+        wire, task.mark, backend.name, subtracted=left, checked=checked, schema=request.schema
+    )
     if not isinstance(decision, Allowed):
         return None
     return Outgoing(request=request, decision=decision, yes=given[0] if given else None)

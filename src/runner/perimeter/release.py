@@ -15,6 +15,7 @@ from typing import Final
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
+from runner.kernel.messages import JsonObject
 from runner.kernel.ports import Classifier, Locality
 from runner.perimeter.classify import EchoIndex, carried
 from runner.perimeter.declassify import Regions, Subtraction, class_outside
@@ -22,9 +23,8 @@ from runner.perimeter.fixed import fixed_wire
 from runner.perimeter.hosts import class_of_host
 from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.seams import across
-from runner.perimeter.texts import NotText, texts_of
+from runner.perimeter.texts import NotText, texts_of, texts_of_schema
 
-_METHODS: Final = frozenset({"GET", "POST"})
 ABOVE_CEILING: Final = "class-above-ceiling"
 """The one reason for which redaction is tried."""
 
@@ -111,10 +111,12 @@ def judge(
     rules: Rules,
     removed: tuple[Span, ...] | None = None,
     subtracted: Subtraction | None = None,
+    schema: JsonObject | None = None,
 ) -> Release:
     """Return whether `wire`, made from content labelled `label`, may go to the backend of `terms`.
 
-    `locality` is the grade checked for this very connection. `removed` says that the bytes were redacted,
+    `schema` is that of the reply: it counts as it was given, whatever a codec makes of it. `locality` is the
+    grade checked for this very connection. `removed` says that the bytes were redacted,
     and where; `label` is then what redaction leaves. They are judged like any others: `Redacted` stands
     where `Allowed` would. `subtracted` is what a person let go: its label counts instead, and its regions are
     left out of what is found. Total: whatever happens in here, the answer is a decision.
@@ -124,7 +126,8 @@ def judge(
         regions: Mapping[int, Regions] = MappingProxyType({})
         if subtracted is not None:
             label, regions = subtracted.label, subtracted.regions
-        judged = label.with_detected(detect(wire, rules, host=terms.any_host, regions=regions))
+        found = detect(wire, rules, host=terms.any_host, regions=regions, schema=schema)
+        judged = label.with_detected(found)
         decision = _decide(wire, judged, terms, locality, rules)
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return Denied(reason="fault.release", data_class=max(label.data_class, DataClass.C2))
@@ -164,15 +167,18 @@ def detect(
     *,
     host: bool = False,
     regions: Mapping[int, Regions] = MappingProxyType({}),
+    schema: JsonObject | None = None,
 ) -> DataClass:
-    """Return the highest class found in `wire`, in any text it carries; with `host` in the host's name too.
+    """Return the highest class found in `wire`, in any text it carries, and in `schema`.
+
+    With `host`, in the host's name too.
 
     Of the texts numbered in `regions`, what lies in these is left out, as far as a person's yes goes.
     A body that is not text counts as C3, since nobody labelled it. Raises `ValueError` for a body that cannot
     be read, and whatever the classifier raises unless the profile counts a fault as C3.
     """
     try:
-        texts = list(texts_of(wire, host=host))
+        texts = [*texts_of(wire, host=host), *(() if schema is None else texts_of_schema(schema))]
     except NotText:
         return DataClass.C3
     try:

@@ -9,12 +9,12 @@ carry a text is missing here.
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple, NoReturn
 
 from runner.kernel.errors import RunnerError
 from runner.kernel.inference import WireRequest
-from runner.kernel.messages import Json
+from runner.kernel.messages import Json, JsonObject
 
 _ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
 _JSON: Final = re.compile(r"[a-z]+/(?:[a-z0-9.-]+\+)?json\Z")
@@ -50,6 +50,22 @@ def texts_of(wire: WireRequest, *, host: bool) -> Iterator[Text]:
         yield Text(name, value, True)
     if wire.body:
         yield from _body(wire)
+
+
+def texts_of_schema(schema: JsonObject) -> Iterator[Text]:
+    """Yield every text in `schema`: a codec may write it as a grammar, and there in pieces."""
+    stack: list[tuple[str | None, object]] = [(None, schema)]
+    while stack:
+        match stack.pop():
+            case _, Mapping() as members:
+                yield from (Text(None, str(name), False) for name in members)
+                stack.extend((str(name), item) for name, item in members.items())
+            case name, list() | tuple() as items:
+                stack.extend((name, item) for item in items)
+            case name, str() | int() | float() as value:
+                yield Text(name, str(value), False)
+            case _:
+                pass
 
 
 def _path(path: str) -> Iterator[Text]:
