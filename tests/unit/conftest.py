@@ -98,6 +98,7 @@ def make_world() -> Callable[..., World]:
         adviser_locality: Locality = Locality.L2,
         adviser_transport: Transport | None = None,
         vectors: Sequence[object] = (),
+        transport: Transport | None = None,
         echo: EchoIndex | None = None,
     ) -> World:
         embedder = ScriptedEmbedder(replies=vectors)  # type: ignore[arg-type]  # any scripted reply
@@ -129,7 +130,7 @@ def make_world() -> Callable[..., World]:
         registrations = {
             "scripted": Registration(
                 terms=terms,
-                transport=backend.transport,
+                transport=transport or backend.transport,
                 locality=FixedLocality(locality=locality),
                 server=server,
             ),

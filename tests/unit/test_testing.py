@@ -2,6 +2,7 @@
 """The public fakes do what their docstrings say, since programs that embed the runner test with them."""
 
 import hashlib
+import json
 
 import httpx
 import pytest
@@ -12,9 +13,15 @@ from runner.capability.backends.llamacpp import LlamaCppBackend
 from runner.capability.transport.http import HttpTransport
 from runner.kernel import ports
 from runner.kernel.errors import BackendError, ToolError, TraceError, TransportError
-from runner.kernel.inference import Address, InferenceReply, InferenceRequest
+from runner.kernel.inference import (
+    Address,
+    EmbeddingReply,
+    EmbeddingRequest,
+    InferenceReply,
+    InferenceRequest,
+)
 from runner.kernel.labels import DataClass, Label
-from runner.kernel.messages import Block, BlockKind, Message, Role
+from runner.kernel.messages import Block, BlockKind, Media, Message, Role
 from runner.testing import (
     BreakOff,
     FakeClassifier,
@@ -30,10 +37,12 @@ from runner.testing import (
     Reply,
     ScriptedApprover,
     ScriptedBackend,
+    ScriptedEmbedder,
     ScriptedServer,
     ServerError,
     ServerReply,
     Truncated,
+    vector_of,
 )
 
 CHAT = "/v1/chat/completions"
@@ -56,6 +65,7 @@ async def infer(
 
 def implements_all_ports() -> tuple[
     ports.Backend,
+    ports.Embedder,
     ports.Transport,
     ports.LocalityCheck,
     ports.ServerCheck,
@@ -72,6 +82,7 @@ def implements_all_ports() -> tuple[
     backend = ScriptedBackend(replies=[])
     return (
         backend,
+        ScriptedEmbedder(),
         backend.transport,
         FixedLocality(locality=ports.Locality.L0),
         FakeServerCheck(locality=ports.Locality.L1),
@@ -87,7 +98,7 @@ def implements_all_ports() -> tuple[
 
 
 def test_every_public_name_is_exported_and_documented() -> None:
-    assert len(implements_all_ports()) == 12
+    assert len(implements_all_ports()) == 13
     for name in runner.testing.__all__:
         assert hasattr(runner.testing, name)
 
@@ -117,6 +128,42 @@ async def test_a_script_may_cut_a_reply_or_raise() -> None:
     assert (await infer(backend, backend.transport, ask())).finish == "length"
     with pytest.raises(BackendError, match="scripted"):
         await infer(backend, backend.transport, ask())
+
+
+@pytest.mark.anyio
+async def test_a_scripted_embedder_answers_each_batch_and_keeps_it() -> None:
+    def text(said: str) -> Block:
+        return Block(id="b1", kind=BlockKind.FOREIGN, text=said, label=Label())
+
+    embedder = ScriptedEmbedder(replies=[[[1.0, 2.0]], BackendError("scripted")])
+    batch = EmbeddingRequest(blocks=(text("uno"), text("due")))
+
+    async def answer() -> EmbeddingReply:
+        async with embedder.transport.open(embedder.encode(batch), credential=None) as reply:
+            body = b"".join([chunk async for chunk in reply.chunks])
+        return embedder.parse(batch, reply.status, body)
+
+    assert (await answer()).vectors == ((1.0, 2.0),)
+    with pytest.raises(BackendError, match="scripted"):
+        await answer()
+    assert (await answer()).vectors == (vector_of("uno"), vector_of("due"))
+    assert embedder.requests == [batch] * 3
+    assert b"uno" in embedder.transport.sent[0].body
+    with pytest.raises(BackendError, match="answered 500"):
+        embedder.parse(batch, 500, b"no")
+
+
+def test_the_vectors_of_fakes_are_finite_and_differ() -> None:
+    assert vector_of("uno") == vector_of("uno") != vector_of("due")
+    assert all(0 <= number <= 1 for number in vector_of("\ud800"))
+
+
+def test_a_scripted_backend_carries_media_as_type_and_base64() -> None:
+    picture = Media(mime="image/png", data=b"\x00\xff")
+    block = Block(id="b1", kind=BlockKind.FOREIGN, text="", label=Label(), media=picture)
+    request = InferenceRequest(messages=(Message(role=Role.USER, blocks=(block,)),))
+    wire = ScriptedBackend(replies=[]).encode(request)
+    assert json.loads(wire.body)["messages"][0]["content"] == [{"mime": "image/png", "data": "AP8="}]
 
 
 @pytest.mark.anyio
@@ -154,6 +201,15 @@ async def test_a_scripted_server_answers_a_real_codec(*, stream: bool) -> None:
 async def test_a_scripted_server_can_fail(fault: ServerReply) -> None:
     with ScriptedServer(replies=[fault]) as server, pytest.raises((TransportError, BackendError)):
         await infer(codec(server), HttpTransport(5.0), ask())
+
+
+def test_a_scripted_server_embeds_without_using_up_a_reply() -> None:
+    with ScriptedServer(replies=["Ciao."]) as server:
+        asked = {"model": "m", "input": ["uno", "due"]}
+        answer = httpx.post(server.url + "/v1/embeddings", json=asked, trust_env=False).json()
+        assert server.take() == "Ciao."
+    assert [tuple(each["embedding"]) for each in answer["data"]] == [vector_of("uno"), vector_of("due")]
+    assert [each["index"] for each in answer["data"]] == [0, 1]
 
 
 def test_a_scripted_server_keeps_every_byte_of_every_request() -> None:

@@ -495,3 +495,29 @@ def test_the_edition_of_the_question_is_part_of_a_models_version() -> None:
 def test_a_name_that_cannot_stand_in_the_record_is_refused(names: list[str]) -> None:
     with pytest.raises(ValueError, match="second opinion"):
         plugged(*[FakeOpinion(name=name) for name in names])
+
+
+# --- batches and media ---------------------------------------------------------------------------------
+
+
+async def test_i8_a_batch_is_asked_about_as_a_request_is(remote: Any) -> None:
+    """Each text of it, before it leaves; and what was said raises the task and the whole batch."""
+    opinion = FakeOpinion(WORDS)
+    world = remote(opinions=plugged(opinion))
+    with world.perimeter.task(QUIET) as task:
+        await world.client.embed([task.goal], task=task)
+        telling = task.foreign(TELLING, declared=C1, source="books")
+        with pytest.raises(EgressDenied):
+            await world.client.embed([task.goal, telling], task=task)
+        assert task.mark.data_class is C2
+    assert opinion.seen == [QUIET, TELLING]
+    assert len(world.embedder.transport.sent) == 1
+
+
+async def test_media_are_no_text_to_ask_about(remote: Any) -> None:
+    opinion = FakeOpinion(WORDS)
+    world = remote(opinions=plugged(opinion))
+    with world.perimeter.task(QUIET) as task:
+        picture = task.media(b"\x89PNG\r\n\x1a\n", "image/png", data_class=C1)
+        await world.client.infer(asking(task.goal, picture), task=task)
+    assert opinion.seen == [QUIET]

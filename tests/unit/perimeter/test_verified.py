@@ -45,6 +45,10 @@ OPS = (
     "let go",
     "let the name go",
     "time passes",
+    "picture",
+    "picture C0",
+    "embed",
+    "embed all",
 )
 
 tasks = st.lists(
@@ -77,6 +81,16 @@ async def do(world: Any, tools: Any, task: Any, blocks: list[Any], op: str) -> N
             request = InferenceRequest(messages=(Message(role=Role.USER, blocks=chosen),))
             try:
                 blocks.append((await world.client.infer(request, task=task)).block)
+            except EgressDenied:
+                return
+        case ["picture", *declared]:
+            data_class = DataClass.parse(declared[0]) if declared else None
+            blocks.append(task.media(f"a picture of {NAME}".encode(), "image/png", data_class=data_class))
+        case ["embed", *every]:
+            said = [block for block in blocks if block.media is None]
+            try:
+                batch = said if every else said[-1:]
+                blocks.append((await world.client.embed(batch, task=task)).block)
             except EgressDenied:
                 return
         case ["derive"]:
@@ -165,6 +179,18 @@ def report_of(world: Any) -> dict[str, Any]:
     redaction=False,
     person=True,
     second=Opinion.NONE,
+)
+@example(
+    days=[(GOALS[0], ["picture C0", "embed", "embed all", "ask all"])],
+    local=True,
+    redaction=True,
+    person=False,
+)
+@example(
+    days=[(GOALS[0], ["embed", "read C2", "let go", "embed all", "ask"])],
+    local=False,
+    redaction=True,
+    person=True,
 )
 @example(
     days=[(GOALS[0], ["read C2", "ask", "time passes", "ask", "time passes", "ask all", "call", "ask"])],
