@@ -2,6 +2,7 @@
 """P1, I4, I8, I9, I12: a batch of texts is judged, sent and recorded as one; its vectors carry a label."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -20,7 +21,7 @@ from runner.kernel.labels import DataClass, Integrity, Label
 from runner.kernel.messages import Block, BlockKind
 from runner.kernel.ports import Locality
 from runner.perimeter.embed import MAX_BATCH, MAX_DIMENSIONS
-from runner.testing import FakeClassifier, FixedLocality, vector_of
+from runner.testing import FakeClassifier, FakeFinding, FixedLocality, vector_of
 
 pytestmark = pytest.mark.anyio
 
@@ -120,6 +121,33 @@ async def test_i8_what_a_task_reads_while_locality_is_checked_counts_for_the_bat
         monkeypatch.setattr(FixedLocality, "grade", meanwhile)
         await world.client.embed(blocks, task=task)
     assert world.records("egress")[0]["class"] == "C3"
+
+
+class Meanwhile(FakeClassifier):
+    """Does `work` once, when it is shown `text`: as another call of the task would, at that moment."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+        self.work: Callable[[], object] | None = None
+
+    def classify(self, text: str, *, source: str | None = None) -> FakeFinding:
+        """Find nothing."""
+        if text == self._text and self.work is not None:
+            work, self.work = self.work, None
+            work()
+        return super().classify(text, source=source)
+
+
+async def test_i8_what_a_task_reads_while_a_batch_is_judged_counts_for_it(make_world: Any) -> None:
+    reading = Meanwhile("scripted-embedder")
+    world = make_world(local=False, ceiling=DataClass.C1, classifier=reading)
+    with world.perimeter.task("q") as task:
+        blocks = texts(task, "a")
+        reading.work = lambda: task.mint(BlockKind.TOOL, CANARY, Label(declared=DataClass.C3))
+        with pytest.raises(EgressDenied, match="c3-never-leaves"):
+            await world.client.embed(blocks, task=task)
+    assert world.embedder.transport.sent == []
 
 
 async def test_i9_when_the_record_cannot_be_written_no_batch_is_sent(make_world: Any) -> None:
