@@ -71,8 +71,6 @@ VERIFY = verifier().verify
 
 async def do(world: Any, tools: Any, task: Any, blocks: list[Any], op: str) -> None:
     match op.split():
-        case ["read", name]:
-            blocks.append(task.mint(BlockKind.TOOL, "text", Label(default=DataClass.parse(name))))
         case ["name"]:
             label = Label(default=DataClass.C1)
             blocks.append(task.mint(BlockKind.TOOL, f"{NAME} owes", label, residue=label))
@@ -83,20 +81,13 @@ async def do(world: Any, tools: Any, task: Any, blocks: list[Any], op: str) -> N
                 blocks.append((await world.client.infer(request, task=task)).block)
             except EgressDenied:
                 return
-        case ["picture", *declared]:
-            data_class = DataClass.parse(declared[0]) if declared else None
-            blocks.append(task.media(f"a picture of {NAME}".encode(), "image/png", data_class=data_class))
-        case ["embed", *every]:
-            said = [block for block in blocks if block.media is None]
-            try:
-                batch = said if every else said[-1:]
-                blocks.append((await world.client.embed(batch, task=task)).block)
-            except EgressDenied:
-                return
+        case ["read" | "picture" | "embed" as what, *more]:
+            await carry(world, task, blocks, what, more)
         case ["derive"]:
             blocks.append(task.derive(blocks[0].text[:4], [blocks[0]]))
         case ["let", "go"]:
-            await world.client.declassify(blocks[-1], task=task, lasts_s=60)
+            last = next(block for block in reversed(blocks) if block.text)
+            await world.client.declassify(last, task=task, lasts_s=60)
         case ["let", *_]:
             at = blocks[0].text.find(NAME)
             spans = [(at, at + len(NAME))] if at >= 0 else None
@@ -108,6 +99,22 @@ async def do(world: Any, tools: Any, task: Any, blocks: list[Any], op: str) -> N
             blocks.append((await tools.call(call, task=task)).block)
         case _:
             world.clock._start_us -= 1_000_000_000
+
+
+async def carry(world: Any, task: Any, blocks: list[Any], what: str, more: list[str]) -> None:
+    """Bring in a text or a picture, of the class `more` or none; or embed the last text, or all of them."""
+    if what == "read":
+        blocks.append(task.mint(BlockKind.TOOL, "text", Label(default=DataClass.parse(more[0]))))
+        return
+    if what == "picture":
+        data_class = DataClass.parse(more[0]) if more else None
+        blocks.append(task.media(f"a picture of {NAME}".encode(), "image/png", data_class=data_class))
+        return
+    said = [block for block in blocks if block.media is None]
+    try:
+        blocks.append((await world.client.embed(said if more else said[-1:], task=task)).block)
+    except EgressDenied:
+        return
 
 
 async def live(world: Any, tool: FakeTool, days: list[tuple[str, list[str]]]) -> None:
