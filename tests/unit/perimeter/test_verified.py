@@ -192,12 +192,14 @@ def report_of(world: Any) -> dict[str, Any]:
     local=True,
     redaction=True,
     person=False,
+    second=None,
 )
 @example(
     days=[(GOALS[0], ["embed", "read C2", "let go", "embed all", "ask"])],
     local=False,
     redaction=True,
     person=True,
+    second=Opinion.NONE,
 )
 @example(
     days=[(GOALS[0], ["read C2", "ask", "time passes", "ask", "time passes", "ask all", "call", "ask"])],
