@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The table of organisations and postal addresses, which are nobody by themselves.
 
-Owns the shapes of firms, by legal form or by what they are, and of addresses with a house number. Leaves
+Owns the shapes of firms, by legal form or by what they are (a saint's or an author's name makes a
+place or an institution), and of addresses with a house number. Leaves
 persons to `persons`, and what an address is worth beside a person to `settle`.
 Carries the utility of the gate: both are C1 and pass.
 """
@@ -22,14 +23,16 @@ _FORMS: Final = (
     r"Sp\. z o\.o\.)"
 )
 _FIRM_WORD: Final = r"(?:[A-Z][0-9A-Za-z'\-]{0,24}\.?|[0-9]{1,4})"
-_FIRM: Final = rf"{_FIRM_WORD}(?: (?:& |d[ei] |del(?:la|lo|l')? ?|dei )?{_FIRM_WORD}){{0,6}}"
+_FIRM: Final = rf"{_FIRM_WORD}(?: (?:& |d[aei] |del(?:la|lo|l')? ?|dei )?{_FIRM_WORD}){{0,6}}"
 _FIRM_KINDS: Final = (
     r"(?:[Ss]tudio (?:[Ll]egale|[Mm]edico|[Nn]otarile|[Tt]ecnico|[Dd]entistico|[Cc]ommercialista|"
     r"[Aa]ssociato)(?: [Aa]ssociato)?|[Cc]ooperativa(?: [Ss]ociale)?|[Cc]onsorzio|[Ff]ondazione|"
     r"[Cc]ondominio|[Aa]ssociazione|[Ff]armacia|[Ii]mpresa(?: [Ee]dile| [Ii]ndividuale)?|[Ii]mmobiliare|"
     r"[Dd]itta|[Bb]anca|"
     r"[Ii]stituto|[Cc]linica|[Oo]spedale|[Aa]zienda(?: [Aa]gricola)?|[Pp]arrocchia|[Aa]genzia|[Oo]fficin[ae]|"
-    r"[Ss]ocieta'?)"
+    r"[Ss]ocieta'?|[Uu]niversita'?(?: degli [Ss]tudi)?|[Ll]iceo|[Ss]cuola|[Aa]eroporto|[Tt]eatro|[Ss]tadio|"
+    r"[Mm]useo|[Pp]alazzo|[Pp]remio|[Pp]arco|[Bb]iblioteca|[Pp]oliclinico|[Cc]asa di [Cc]ura|"
+    r"Legge|Lodo|Riforma|Decreto|San|Santa|Santo|Sant')"
 )
 _STREET: Final = (
     r"(?i:via(?:le)?|v\.le|p\.(?:zz)?a|piazza(?:le|letta)?|p\.le|corso|c\.so|largo|l\.go|vicolo|vico|salita|"
@@ -77,7 +80,7 @@ ADDRESSES: Final = (
         "street-address",
         "address",
         rf"{_STREET}{_STREET_NAME}{_HOUSE}{_TOWN}",
-        trigger=rf"{_EDGE}{_STREET} ",
+        trigger=rf"{_EDGE}{_STREET}{_STREET_NAME}{_HOUSE}",
     ),
     _place(
         "street-address-english",

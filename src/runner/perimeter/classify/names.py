@@ -67,8 +67,9 @@ def full_name(candidate: str) -> int:
 
 
 def any_name(candidate: str) -> int:
-    """Accept the leading part that may be a person's name, of one word or more."""
-    return _leading(candidate, least=1)
+    """Accept what may be a person's name as a whole, of one word or more."""
+    accepted = _leading(candidate, least=1)
+    return accepted if accepted == len(candidate.rstrip(".")) or accepted == len(candidate) else 0
 
 
 def _leading(candidate: str, *, least: int) -> int:

@@ -33,7 +33,6 @@ _PHRASES: Final = "|".join(_LISTS["phrases"])
 _JOIN: Final = r"(?: (?:di|del|della|of))?(?:,|:|;)?[\"']? ?[:=|;]{0,2} ?[\"'|]?(?: \n?|\n)?"
 """What stands between a word and the name it introduces: a space, a colon, a cell's border, a line's end."""
 _INTRODUCED: Final = rf"{_EDGE}(?i:{_WORDS}|{_LABELS}|{_PHRASES}){_JOIN}"
-_BOTH: Final = r"(?:,|,? e|,? ed|,? and|,? c/|,? contro)"
 _AFTER: Final = (
     rf"(?:,? ?(?i:{'|'.join(_LISTS['after'])})|,? c/ |,? (?i:contro) [A-Z]|"
     r" \((?i:attor|convenut|ricorrent|resistent|the |nat[oa] |c\.f))"
@@ -68,13 +67,22 @@ def _person(name: str, pattern: str, *, trigger: str, full: bool = True) -> Rule
 
 
 PERSONS: Final = (
-    _person("person-introduced", rf"{_INTRODUCED}({_FULL}){_END}", trigger=_INTRODUCED),
-    _person("person-second", rf"{_INTRODUCED}{_FULL}{_BOTH} ({_FULL}){_END}", trigger=_INTRODUCED),
-    _person("person-followed", rf"{_EDGE}({_FULL}){_AFTER}", trigger=_AFTER),
+    _person(
+        "person-introduced",
+        rf"(?:{_INTRODUCED}|{_HEADER})({_FULL}){_END}",
+        trigger=rf"(?:{_INTRODUCED}|{_HEADER})[A-Z]",
+    ),
+    _person("person-followed", rf"{_EDGE}({_FULL}){_AFTER}", trigger=rf"[A-Za-z'.]{_AFTER}"),
     _person("person-signing", rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)", trigger=_CLOSING, full=False),
-    _person("person-greeted", rf"{_GREETING}({_ANY})(?:[ \t]*[,!:\n]|$)", trigger=_GREETING, full=False),
-    _person("person-in-header", rf"{_HEADER}({_FULL}){_END}", trigger=_HEADER),
-    _person("person-labelled", rf"{_EDGE}{_LABEL}({_ANY}){_END}", trigger=rf"{_EDGE}{_LABEL}", full=False),
+    _person(
+        "person-greeted",
+        rf"{_GREETING}({_ANY})(?:[ \t]*[,!:\n]|$)",
+        trigger=_GREETING,
+        full=False,
+    ),
+    _person(
+        "person-labelled", rf"{_EDGE}{_LABEL}({_ANY}){_END}", trigger=rf"{_EDGE}{_LABEL}[A-Za-z]", full=False
+    ),
     _person(
         "person-of-the-lexicon",
         rf"{_EDGE}({_GIVEN}(?: {_GIVEN})?{_NEXT}{{1,2}}|{_SURNAME} {_GIVEN}){_END}",

@@ -31,8 +31,8 @@ _FISCAL: Final = (
 )
 _PLATE: Final = r"[A-HJ-NPR-TV-Z]{2}"
 _CASE: Final = r"[0-9]{1,6} ?/ ?(?:19|20)?[0-9]{2}"
-_ROLL: Final = r"(?: ?(?:N\.? ?R|G\.? ?I\.? ?P|A\.? ?C|LAV|TRIB|DIB)\.?)?"
-_NUMBER: Final = r"\s{0,2}(?:n(?:umero|r|\.)?)?[.:o ]{0,3}\s{0,2}"
+_ROLL: Final = r"(?: ?(?:E|N\.? ?R|G\.? ?I\.? ?P|A\.? ?C|LAV|TRIB|DIB)\.?)?"
+_NUMBER: Final = r"\s{0,2}(?:n(?:umero|umber|r|o|\.)?|#)?[.:o?= ]{0,3}\s{0,2}"
 _ELEVEN: Final = rf"{_EDGE}([0-9]{{11}}){_END}"
 _FISCAL_NAME: Final = (
     r"(?:(?:^|[^a-z])c\.? ?f\.?(?:[^a-z]|$)|cod(?:ice|\.)?[ _]?fisc|fiscal ?code|tax ?(?:code|id))"
@@ -147,7 +147,8 @@ IDENTIFIERS: Final = (
         kind="passport",
         data_class=_C2,
         pattern=(
-            rf"(?i)(?:passaporto|passport){_NUMBER}([A-Z]{{2}} ?[0-9]{{7}}|[A-Z0-9]{{1,2}}[0-9]{{6,7}}){_END}"
+            rf"(?i)(?:passaporto(?: [a-z]{{2,12}})?|passport){_NUMBER}"
+            rf"([A-Z]{{2}} ?[0-9]{{7}}|[A-Z0-9]{{1,2}}[0-9]{{6,7}}){_END}"
         ),
         context=r"(?i)passap|passport",
     ),
@@ -156,35 +157,43 @@ IDENTIFIERS: Final = (
         kind="identity_card",
         data_class=_C2,
         pattern=(
-            rf"(?i)(?:carta d.? ?identita.?|c\.?i\.?e\.?|c\.i\.|identity card|documento)(?: elettronica)?"
-            rf"{_NUMBER}(C[A-Z][0-9]{{5}}[A-Z]{{2}}|[A-Z]{{2}} ?[0-9]{{7}}){_END}"
+            rf"(?i)(?:carta d.? ?identita.?|c\.?i\.?e\.?|c\.i\.|identity card|id card|documento)"
+            rf"(?: elettronica| di riconoscimento| d.? ?identita.?)?"
+            rf"{_NUMBER}(C[A-Z] ?[0-9]{{5}} ?[A-Z]{{2}}|[A-Z]{{2}} ?[0-9]{{7}}){_END}"
         ),
         context=r"(?i)identit|c\.?i\.?e|document",
-        trigger=rf"(?i)(?:C[A-Z][0-9]{{5}}[A-Z]{{2}}|[A-Z]{{2}} ?[0-9]{{7}}){_END}",
+        trigger=rf"(?i)(?:C[A-Z] ?[0-9]{{5}} ?[A-Z]{{2}}|[A-Z]{{2}} ?[0-9]{{7}}){_END}",
     ),
     Rule(
         name="driving-licence",
         kind="driving_licence",
         data_class=_C2,
-        pattern=rf"(?i)(?:patente(?: di guida)?(?: cat(?:\.|egoria)? ?[A-E])?|driving licen[cs]e){_NUMBER}"
-        rf"([A-Z]{{2}}[0-9]{{7}}[A-Z]|U1[0-9A-Z]{{7}}[A-Z]){_END}",
+        pattern=(
+            rf"(?i)(?:patente(?: di guida)?(?: cat(?:\.|egoria)?)?(?: [A-E])?|"
+            rf"driv(?:ing|er'?s?) licen[cs]e){_NUMBER}"
+            r"([A-Z]{2}[0-9]{7}[A-Z]|U1[0-9A-Z]{7}[A-Z]|[A-Z9]{5}[0-9]{6}[A-Z9]{2}[0-9A-Z]{3})"
+            rf"{_END}"
+        ),
         context=r"(?i)patente|licen[cs]e",
-        trigger=r"(?i)patente|driving licen",
+        trigger=r"(?i)patente|driv(?:ing|er'?s?) licen",
     ),
     Rule(
         name="number-plate",
         kind="number_plate",
         data_class=_C2,
-        pattern=rf"(?i)(?:targ(?:a|ata|ato|he)|plate){_NUMBER}({_PLATE} ?[0-9]{{3}} ?{_PLATE}){_END}",
-        context=r"(?i)targ|plate",
+        pattern=(
+            rf"(?i)(?:targ(?:a|ata|ato|he)|{_EDGE}tg\.?|plate|registration(?: mark)?){_NUMBER}"
+            rf"({_PLATE} ?[0-9]{{3}} ?{_PLATE}|[A-Z]{{2}}[0-9]{{2}} ?[A-Z]{{3}}){_END}"
+        ),
+        context=r"(?i)targ|tg|plate|registration",
     ),
     Rule(
         name="case-number",
         kind="case_number",
         data_class=_C2,
-        pattern=rf"(?i){_EDGE}R\.? ?G\.?{_ROLL}{_NUMBER}({_CASE}){_END}",
-        context=r"(?i)r\.? ?g\.?",
-        trigger=r"(?i)R\.? ?G",
+        pattern=rf"(?i){_EDGE}(?:R\.? ?G\.?{_ROLL}|ruolo generale){_NUMBER}({_CASE}){_END}",
+        context=r"(?i)r\.? ?g\.?|ruolo",
+        trigger=r"(?i)R\.? ?G|ruolo generale",
     ),
     Rule(
         name="case-number-before",
@@ -199,18 +208,19 @@ IDENTIFIERS: Final = (
         kind="land_register",
         data_class=_C2,
         pattern=(
-            r"(?i)(fogli?o?\.? ?n?\.? ?[0-9]{1,4},? (?:part(?:icella|\.)|mapp(?:ale|\.)) ?n?\.? ?[0-9]{1,5}"
+            r"(?i)((?:fogli?o?|fg)\.? ?n?\.? ?[0-9]{1,4},? "
+            r"(?:part(?:icella)?|p\.lla|plla|mapp(?:ale)?)\.? ?n?\.? ?[0-9]{1,5}"
             r"(?:,? sub(?:alterno|\.)? ?[0-9]{1,4})?)"
         ),
         context=r"(?i)catast|fogli",
-        trigger=r"(?i)fogl.{0,20}(?:part|mapp)",
+        trigger=r"(?i)(?:fogl|fg).{0,20}(?:part|p\.?lla|mapp)",
     ),
     Rule(
         name="cig",
         kind="cig",
         data_class=_C1,
-        pattern=rf"{_EDGE}(?:CIG|C\.I\.G\.){_NUMBER}([0-9A-Z]{{10}}){_END}",
-        context=r"CIG|C\.I\.G",
+        pattern=rf"{_EDGE}(?i:CIG|C\.I\.G\.){_NUMBER}([0-9A-Z]{{10}}){_END}",
+        context=r"(?i)CIG|C\.I\.G",
     ),
     Rule(
         name="cup",

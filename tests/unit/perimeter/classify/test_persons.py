@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6: somebody who is named is found without a register; a firm, a street and an office are nobody."""
+
+import base64
+
+import pytest
+
+from runner.kernel.labels import DataClass
+from runner.kernel.registers import Listed
+from runner.perimeter.classify import Classifier, classify_text, compile_registers
+from runner.perimeter.classify.names import any_name, full_name, parse_sections
+from runner.perimeter.classify.settle import NEAR
+
+
+def found(text: str, kind: str = "person") -> list[str]:
+    return [text[span.start : span.end] for span in classify_text(text).spans if span.kind == kind]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Il sottoscritto Learco Boccadoro dichiara", "Learco Boccadoro"),
+        ("I, Imogen Wainwright, will say as follows", "Imogen Wainwright"),
+        ("Gentile Pescarolo,", "Pescarolo"),
+        ("Dear Rowena,", "Rowena"),
+        ("Learco Boccadoro, nato a Como", "Learco Boccadoro"),
+        ("Learco Boccadoro, rappresentato e difeso", "Learco Boccadoro"),
+        ("LEARCO BOCCADORO c/ Comune di Savona", "LEARCO BOCCADORO"),
+        ("Distinti saluti\n\nLearco Boccadoro\n", "Learco Boccadoro"),
+        ("Yours sincerely,\nRowena O'Shaughnessy", "Rowena O'Shaughnessy"),
+        ("gli eredi di Learco Lo Presti", "Learco Lo Presti"),
+        ('{"paziente": "Learco Boccadoro"}', "Learco Boccadoro"),
+        ('{"cognome": "Boccadoro"}', "Boccadoro"),
+        ("| Conduttore | Learco Boccadoro |", "Learco Boccadoro"),
+        ("From: Rowena Clarke-Whitmore\nTo: us", "Rowena Clarke-Whitmore"),
+        ("ha chiamato Marta Boccadoro per il rogito", "Marta Boccadoro"),
+        ("la pratica Boccadoro Marta", None),
+        ("la pratica ROSSI Marta", "ROSSI Marta"),
+        ("fallo sapere a marta rossi", None),
+        ("Il presidente della Corte Learco", None),
+    ],
+)
+def test_a_name_is_found_by_what_stands_around_it(text: str, name: str | None) -> None:
+    assert found(text) == ([] if name is None else [name])
+    assert name is None or classify_text(text).data_class is DataClass.C2
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Gentile Cliente, il contratto scade.",
+        "Gentili Condomini,",
+        "Dear Hiring Manager,",
+        "Hi there,",
+        "Hello World",
+        "Buongiorno, come si calcola il TFR?",
+        "Cordiali saluti\nUfficio Legale",
+        "Kind regards,\nThe Team",
+        "Che differenza c'e' tra Codice Civile e Codice di Procedura Civile?",
+        "La differenza tra Google Drive e Microsoft Teams.",
+        "ricorso contro Agenzia delle Entrate",
+        "A: Ufficio Protocollo\nDa: Servizio Clienti",
+        "name: Build And Test",
+        "Il figlio minore ha diritto al mantenimento?",
+        "socio Accomandatario, medico Competente, custode Giudiziario",
+        "Corte Costituzionale dichiara inammissibile",
+        "La legge Gelli Bianco, il lodo Alfano e la riforma Cartabia",
+        "The Landlord and Tenant Act 1954; Smith v Jones [2020] EWCA Civ 12",
+        "F.to digitalmente ai sensi del CAD",
+        "San Giovanni Rotondo, Reggio Emilia, Monte Bianco",
+        "Aeroporto Leonardo da Vinci, Liceo Alessandro Manzoni, Teatro Carlo Felice",
+        "Via Giuseppe Verdi 3, Busseto",
+        "Il cliente Fornaci del Ponente S.r.l. chiede un parere.",
+        "Il fornitore, Consorzio Acque del Levante, codice fiscale in calce",
+        "Avv. Marta Boccadoro, Dott. Luca Neri",
+    ],
+)
+def test_what_is_nobody_passes(text: str) -> None:
+    assert found(text) == []
+    assert classify_text(text).data_class <= DataClass.C1
+
+
+def test_a_firm_that_begins_before_a_name_does_not_swallow_the_person() -> None:
+    assert found("Il sig. Learco Boccadoro e Alfa S.r.l.") == ["Learco Boccadoro"]
+    assert found("il cliente Learco Boccadoro S.r.l.") == []
+
+
+def test_an_address_is_personal_beside_a_person_only() -> None:
+    """02 section 3: an address identifies nobody; with a name it says where somebody lives."""
+    alone, address = "Corso Italia 40, 20122 Milano", "address"
+    assert [span.data_class for span in classify_text(alone).spans] == [DataClass.C1]
+    beside = classify_text(f"Learco Boccadoro, nato a Como. {alone}").spans
+    assert {span.kind: span.data_class for span in beside} == {"person": DataClass.C2, address: DataClass.C2}
+    filler = "x " * (NEAR // 2 + 50)
+    apart = classify_text(f"il sottoscritto Learco Boccadoro {filler} {alone}").spans
+    assert {span.kind: span.data_class for span in apart}[address] is DataClass.C1
+
+
+def test_a_subject_beside_an_address_alone_is_about_nobody() -> None:
+    text = "L'ambulatorio di Corso Italia 40 cura l'ipertensione."
+    assert classify_text(text).data_class is DataClass.C1
+    assert classify_text(f"Gentile Boccadoro,\n{text}").data_class is DataClass.C3
+
+
+def test_a_title_inside_an_encoding_does_not_hide_the_person_beside_it() -> None:
+    """I8: in a decoded run every place is the whole run, so none may overrule another."""
+    hidden = base64.b64encode(b"Avv. Giulia Ferri per il paziente Learco Boccadoro").decode()
+    assert classify_text(hidden).data_class is DataClass.C2
+
+
+def test_a_client_is_shown_as_a_client_and_not_twice() -> None:
+    listed = [Listed(file="r", line=1, names=("Learco Boccadoro",))]
+    known = compile_registers(clients=listed, own=(), public=(), key=b"0123456789abcdef")
+    spans = Classifier(registers=known).classify("il sottoscritto Learco Boccadoro").spans
+    assert [span.kind for span in spans] == ["client"]
+
+
+def test_how_much_of_a_candidate_is_a_name() -> None:
+    assert full_name("Learco Boccadoro Tribunale") == len("Learco Boccadoro")
+    assert full_name("Learco") == full_name("Corte Suprema") == full_name("De Lo") == 0
+    assert full_name("Learco De Bortoli") == len("Learco De Bortoli")
+    assert any_name("Learco") == len("Learco")
+    assert any_name("Hiring Manager") == any_name("Learco Tribunale") == 0
+
+
+@pytest.mark.parametrize("text", ["rossi\n[given]\n", "[given]\nnicolò\n"])
+def test_a_wrong_word_list_names_its_line(text: str) -> None:
+    with pytest.raises(ValueError, match=r"word list, line \d"):
+        parse_sections(text)
