@@ -22,7 +22,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import anyio
 import pytest
@@ -222,17 +222,30 @@ def way(
 
 # What is asked, and of which task.
 
+ASKED: Final[dict[str, tuple[Callable[[Task], InferenceRequest], type[BaseException], str]]] = {
+    "a secret as it is": (lambda task: question(secret(task)), EgressDenied, ""),
+    "a secret streamed": (lambda task: question(secret(task), stream=True), EgressDenied, ""),
+    "a block with another text": (
+        lambda task: question(replace(task.goal, text=CANARY)),
+        SealError,
+        "did not mint",
+    ),
+    "a block with a lower label": (
+        lambda task: question(replace(secret(task), label=Label())),
+        SealError,
+        "did not mint",
+    ),
+}
+"""What is asked of the remote model, in a task that is clean until then."""
 
-@way("a secret as it is", EgressDenied)
-def _(scene: Scene) -> None:
+
+def _asked(scene: Scene, make: Callable[[Task], InferenceRequest]) -> None:
     with scene.rt.client.task(QUESTION) as task:
-        infer(scene.rt.client, question(secret(task)), task)
+        infer(scene.rt.client, make(task), task)
 
 
-@way("a secret streamed", EgressDenied)
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        infer(scene.rt.client, question(secret(task), stream=True), task)
+for _name, (_make, _ends, _said) in ASKED.items():
+    way(_name, _ends, _said)(partial(_asked, make=_make))
 
 
 @way("a secret in two halves", EgressDenied)
@@ -291,18 +304,6 @@ def _(scene: Scene) -> None:
         text = read_letter(scene, task).text
     with scene.rt.client.task(QUESTION) as task:
         infer(scene.rt.client, question(task.instruction(text)), task)
-
-
-@way("a block with another text", SealError, "did not mint")
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        infer(scene.rt.client, question(replace(task.goal, text=CANARY)), task)
-
-
-@way("a block with a lower label", SealError, "did not mint")
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        infer(scene.rt.client, question(replace(secret(task), label=Label())), task)
 
 
 @way("a block of one's own making", SealError)
@@ -421,6 +422,70 @@ def _(scene: Scene) -> None:
         assert anyio.run(partial(scene.rt.tools.call, call, task=task)).status == "denied"
 
 
+# A person's yes.
+
+
+def _consented(scene: Scene, *, answer: object = True) -> Runtime:
+    """Return a runtime whose profile lets a person be asked, and a person who answers `answer`."""
+    perimeter = {
+        "max_egress_class": "C1",
+        "declassification": "ask",
+        "locality_required": {"C2": "L0", "C3": "L0"},
+    }
+    return scene.another(perimeter=perimeter, approver=Yes(answer=answer))
+
+
+@way("a yes to privileged content", EgressDenied, "c3-never-leaves")
+def _(scene: Scene) -> None:
+    client = _consented(scene).client
+    with client.task(QUESTION) as task:
+        block = secret(task)
+        assert not anyio.run(partial(client.declassify, block, task=task))
+        infer(client, question(block), task)
+
+
+@way("a yes to a document, and then a privileged letter", EgressDenied, "c3-never-leaves")
+def _(scene: Scene) -> None:
+    client = _consented(scene).client
+    with client.task(QUESTION) as task:
+        harmless = task.foreign("the weather was fair", declared=DataClass.C2, source="files")
+        assert anyio.run(partial(client.declassify, harmless, task=task))
+        infer(client, question(harmless, secret(task)), task)
+
+
+@way("a yes to half of a document", EgressDenied, "class-above-ceiling")
+def _(scene: Scene) -> None:
+    rt = _consented(scene)
+    with rt.client.task(QUESTION) as task:
+        block = task.foreign(f"the weather was fair {CANARY}", declared=DataClass.C2, source="files")
+        assert anyio.run(partial(rt.client.declassify, block, task=task, spans=[(0, 20)]))
+        rt.perimeter.approver = Yes(answer=False)
+        infer(rt.client, question(block), task)
+
+
+@way("a yes in one task for another", EgressDenied, "class-above-ceiling")
+def _(scene: Scene) -> None:
+    rt = _consented(scene)
+    with rt.client.task(QUESTION) as task:
+        assert anyio.run(partial(rt.client.declassify, secret(task, DataClass.C2), task=task))
+    rt.perimeter.approver = Yes(answer=False)
+    with rt.client.task(QUESTION) as task:
+        infer(rt.client, question(secret(task, DataClass.C2)), task)
+
+
+@way("a person who says something like yes", EgressDenied, "class-above-ceiling")
+def _(scene: Scene) -> None:
+    client = _consented(scene, answer="yes").client
+    with client.task(QUESTION) as task:
+        infer(client, question(secret(task, DataClass.C2)), task)
+
+
+@way("a person who would say yes, and is not to be asked", EgressDenied, "class-above-ceiling")
+def _(scene: Scene) -> None:
+    with scene.rt.client.task(QUESTION) as task:
+        infer(scene.rt.client, question(secret(task, DataClass.C2)), task)
+
+
 # Backends.
 
 
@@ -460,11 +525,6 @@ def _(scene: Scene) -> None:
     assert CANARY.encode() in scene.local.received[-1]
 
 
-@way("bytes that change after they were judged", EgressDenied, "fault.release")
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, body=bytearray(wire.body))))  # type: ignore[arg-type]  # the attack
-
-
 @way("a request that reads differently each time", EgressDenied, "fault.release")
 def _(scene: Scene) -> None:
     class Text(str):
@@ -473,46 +533,16 @@ def _(scene: Scene) -> None:
     ask(bent(scene, lambda wire: replace(wire, path=Text(wire.path))))
 
 
-@way("a redirect of the bytes to another address", EgressDenied, "address-not-registered")
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, address=scene.attacker.address)))
-
-
-@way("a credential in a header", EgressDenied)
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, headers=(*wire.headers, ("X-Note", KEY)))))
-
-
-@way("a credential as the name of a header", EgressDenied)
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, headers=(*wire.headers, (KEY, "1")))))
-
-
 @way("a credential over two headers", EgressDenied)
 def _(scene: Scene) -> None:
     more = (("X-A", KEY[:9]), ("X-B", KEY[9:]))
     ask(bent(scene, lambda wire: replace(wire, headers=(*wire.headers, *more))))
 
 
-@way("a credential as a method", EgressDenied)
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, method=KEY)))
-
-
-@way("a credential over the members of a query", EgressDenied)
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, path=f"{wire.path}?a={KEY[:9]}&b={KEY[9:]}")))
-
-
 @way("a picture in place of text", EgressDenied)
 def _(scene: Scene) -> None:
     picture = (("Content-Type", "image/png"),)
     ask(bent(scene, lambda wire: replace(wire, headers=picture, body=b"\x89PNG" + CANARY.encode())))
-
-
-@way("text that says it is JSON", EgressDenied, "fault.release")
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, body=CANARY.encode())))
 
 
 @way("a header that names another host", TransportError, "own headers")
@@ -527,24 +557,73 @@ def _(scene: Scene) -> None:
     ask(bent(scene, lambda wire: replace(wire, headers=(*wire.headers, line))))
 
 
-@way("a line break in a path", TransportError, "printable ASCII")
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, path="/v1 HTTP/1.1\r\nHost: attacker.example\r\n\r\n")))
-
-
-@way("a path that is a whole address", TransportError, "printable ASCII")
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, path=f"{scene.attacker.url}/v1/chat/completions")))
-
-
-@way("a tunnel asked of the server", TransportError, "GET or POST")
-def _(scene: Scene) -> None:
-    ask(bent(scene, lambda wire: replace(wire, method="CONNECT", body=b"")))
-
-
 @way("a codec for another address, given to the profile", ConfigError, "codec")
 def _(scene: Scene) -> None:
     scene.another(codecs=[Bent(scene.attacker.address)])
+
+
+BENDS: Final[dict[str, tuple[Callable[[Scene, WireRequest], Any], type[BaseException], str]]] = {
+    "bytes that change after they were judged": (
+        lambda _, wire: replace(wire, body=cast("bytes", bytearray(wire.body))),
+        BackendError,
+        "could not be encoded",
+    ),
+    "bytes that read differently each time": (
+        lambda _, wire: replace(wire, body=type("Bytes", (bytes,), {})(wire.body)),
+        EgressDenied,
+        "fault.release",
+    ),
+    "a redirect of the bytes to another address": (
+        lambda scene, wire: replace(wire, address=scene.attacker.address),
+        EgressDenied,
+        "address-not-registered",
+    ),
+    "a credential in a header": (
+        lambda _, wire: replace(wire, headers=(*wire.headers, ("X-Note", KEY))),
+        EgressDenied,
+        "",
+    ),
+    "a credential as the name of a header": (
+        lambda _, wire: replace(wire, headers=(*wire.headers, (KEY, "1"))),
+        EgressDenied,
+        "",
+    ),
+    "a credential as a method": (lambda _, wire: replace(wire, method=KEY), EgressDenied, ""),
+    "a credential over the members of a query": (
+        lambda _, wire: replace(wire, path=f"{wire.path}?a={KEY[:9]}&b={KEY[9:]}"),
+        EgressDenied,
+        "",
+    ),
+    "text that says it is JSON": (
+        lambda _, wire: replace(wire, body=CANARY.encode()),
+        EgressDenied,
+        "fault.release",
+    ),
+    "a line break in a path": (
+        lambda _, wire: replace(wire, path="/v1 HTTP/1.1\r\nHost: attacker.example\r\n\r\n"),
+        TransportError,
+        "printable ASCII",
+    ),
+    "a path that is a whole address": (
+        lambda scene, wire: replace(wire, path=f"{scene.attacker.url}/v1/chat/completions"),
+        TransportError,
+        "printable ASCII",
+    ),
+    "a tunnel asked of the server": (
+        lambda _, wire: replace(wire, method="CONNECT", body=b""),
+        TransportError,
+        "GET or POST",
+    ),
+}
+"""What a codec of somebody else makes of a harmless request."""
+
+
+def _bends(scene: Scene, bend: Callable[[Scene, WireRequest], Any]) -> None:
+    ask(bent(scene, partial(bend, scene)))
+
+
+for _name, (_bend, _ends, _said) in BENDS.items():
+    way(_name, _ends, _said)(partial(_bends, bend=_bend))
 
 
 # Sealed objects.
@@ -872,6 +951,31 @@ def theirs(scene: Scene, task: Task, **more: Any) -> SealedDatapizzaClient:
     return SealedDatapizzaClient(scene.rt.client, task=task, **more)
 
 
+THEIRS: Final[dict[str, tuple[Callable[[Any], object], type[BaseException], str]]] = {
+    "the SDK that a sealed client would make": (lambda client: client._get_client(), SealError, ""),
+    "an embedding": (lambda client: client.embed(CANARY), EgressDenied, ""),
+    "an embedding, awaited": (lambda client: anyio.run(client.a_embed, CANARY), EgressDenied, ""),
+    "a cache": (lambda client: setattr(client, "cache", MemoryCache()), SealError, "no cache"),
+    "a copy of the sealed datapizza client": (
+        lambda client: copy.copy(client).invoke(CANARY),
+        EgressDenied,
+        "",
+    ),
+    "a deep copy of the sealed datapizza client": (copy.deepcopy, SealError, ""),
+    "a pickle of the sealed datapizza client": (pickle.dumps, SealError, ""),
+}
+"""What is done with a sealed datapizza client."""
+
+
+def _theirs(scene: Scene, attempt: Callable[[Any], object]) -> None:
+    with scene.rt.client.task(QUESTION) as task:
+        attempt(theirs(scene, task))
+
+
+for _name, (_attempt, _ends, _said) in THEIRS.items():
+    way(_name, _ends, _said)(partial(_theirs, attempt=_attempt))
+
+
 @way("a raw client in place of a sealed one", SealError)
 def _(scene: Scene) -> None:
     raw: Any = their_client(scene.attacker.url)
@@ -893,48 +997,6 @@ def _(scene: Scene) -> None:
         client = theirs(scene, task)
         client.client = their_client(scene.attacker.url)._get_client()
         client.invoke(CANARY)
-
-
-@way("the SDK that a sealed client would make", SealError)
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        theirs(scene, task)._get_client()
-
-
-@way("an embedding", EgressDenied)
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        theirs(scene, task).embed(CANARY)
-
-
-@way("an embedding, awaited", EgressDenied)
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        anyio.run(theirs(scene, task).a_embed, CANARY)
-
-
-@way("a cache", SealError, "no cache")
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        theirs(scene, task).cache = MemoryCache()
-
-
-@way("a copy of the sealed datapizza client", EgressDenied)
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        copy.copy(theirs(scene, task)).invoke(CANARY)
-
-
-@way("a deep copy of the sealed datapizza client", SealError)
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        copy.deepcopy(theirs(scene, task))
-
-
-@way("a pickle of the sealed datapizza client", SealError)
-def _(scene: Scene) -> None:
-    with scene.rt.client.task(QUESTION) as task:
-        pickle.dumps(theirs(scene, task))
 
 
 @way("a subclass of the sealed datapizza client", EgressDenied)
