@@ -27,7 +27,7 @@ from runner.kernel.ports import Credential, Locality
 from runner.perimeter import second
 from runner.perimeter.opinions import Opinions, PluggedIn
 from runner.perimeter.second_model import LocalModel
-from runner.testing import FakeClassifier, FakeOpinion, ScriptedBackend, Truncated
+from runner.testing import FakeClassifier, FakeOpinion, ScriptedApprover, ScriptedBackend, Truncated
 
 pytestmark = pytest.mark.anyio
 C0, C1, C2, C3 = DataClass
@@ -206,6 +206,31 @@ async def test_redaction_is_tried_first_and_what_it_leaves_is_asked_about(remote
     assert len(opinion.seen) == 2
     assert not any("Rossi" in seen for seen in opinion.seen)
     assert len(world.backend.transport.sent) == 1
+
+
+@pytest.mark.parametrize(
+    ("word", "leaves"), [(Opinion.NONE, True), (Opinion.PERSON, True), (Opinion.HEALTH, False)], ids=str
+)
+async def test_what_a_person_let_go_is_still_read_and_c3_stays(
+    remote: Any, word: Opinion, *, leaves: bool
+) -> None:
+    """A yes to C2 content covers an opinion of C2 about it, and never one of C3."""
+    opinion = FakeOpinion({"Rossi": word})
+    world = remote(
+        opinions=plugged(opinion),
+        classifier=FakeClassifier({"Rossi": C2}),
+        declassification=True,
+        approver=ScriptedApprover(answers=[True]),
+    )
+    with world.perimeter.task("Rossi sings") as task:
+        assert await world.client.declassify(task.goal, task=task)
+        if leaves:
+            await world.client.infer(asking(task.goal), task=task)
+        else:
+            with pytest.raises(EgressDenied):
+                await world.client.infer(asking(task.goal), task=task)
+    assert opinion.seen == ["Rossi sings"]
+    assert len(world.backend.transport.sent) == int(leaves)
 
 
 # --- faults close (I7) -----------------------------------------------------------------------------------
