@@ -58,9 +58,13 @@ def test_the_judge_finds_every_kind_in_every_spelling(transform: Transform) -> N
         assert not found(whole, [body("Riassumi in una frase."), b"", b"\xff\x00"]), kind.name
 
 
-def test_the_judge_finds_the_plain_form_of_what_was_planted_otherwise() -> None:
-    planted = Planted(core="RSSMRA80A01F205X", pieces=("X502F10A08ARMSSR",))
-    assert found(planted, [body("codice fiscale RSSMRA80A01F205X")])
+@pytest.mark.parametrize(
+    "core", ["RSSMRA80A01F205X", '-----BEGIN PRIVATE KEY-----\n7 "5" y\n'], ids=["line", "lines"]
+)
+def test_the_judge_finds_the_plain_form_of_what_was_planted_otherwise(core: str) -> None:
+    """A line end and a quote are written as escapes in the body: they are read as a server reads them."""
+    planted = Planted(core=core, pieces=(core[::-1],))
+    assert found(planted, [body(f"ecco: {core}")])
 
 
 def test_the_judge_opens_a_picture() -> None:
