@@ -36,6 +36,7 @@ finds it."""
 
 _CONTROL: Final = bytes({*range(0x20), 0x7F} - {0x09, 0x0A, 0x0D})
 _NOT_UTF8: Final = "\ufffd"
+_DIGITS: Final = tuple(bytes([digit]) for digit in range(0x30, 0x3A))
 _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 
 
@@ -56,8 +57,11 @@ def base64_runs(reading: Reading) -> Iterator[Reading]:
 
 
 def _is_mixed(run: bytes) -> bool:
-    """Say whether `run` has letters of both cases: base64 of a text does, long words and numbers do not."""
-    return run.lower() != run != run.upper()
+    """Say whether `run` has capitals, and small letters or digits: base64 of a text does, long words do not.
+
+    That of a number may have no small letter.
+    """
+    return run.lower() != run and (run != run.upper() or any(digit in run for digit in _DIGITS))
 
 
 def _base64_run(reading: Reading, start: int, end: int) -> Iterator[Reading]:

@@ -60,6 +60,11 @@ def test_eleven_digits_in_base64_are_read() -> None:
         assert classify_text(f"Steuer-Identifikationsnummer: {encoded}").data_class is DataClass.C2
 
 
+def test_base64_of_a_number_may_have_no_small_letter() -> None:
+    assert base64.b64decode("MDQ2ODU2MTA5MDE=") == b"04685610901"
+    assert classify_text("codice fiscale provvisorio: MDQ2ODU2MTA5MDE=").data_class is DataClass.C2
+
+
 def test_noise_is_no_text() -> None:
     noise = bytes((index * 167 + 13) % 256 for index in range(600))
     assert classify_text(base64.b64encode(noise).decode()).spans == ()
