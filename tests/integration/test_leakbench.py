@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import anyio
 import pytest
@@ -19,14 +20,17 @@ import pytest
 from runner.adapters.leakbench import parts
 from runner.adapters.leakbench.bench import Bench, Outcome
 from runner.adapters.leakbench.house import Blind, House, open_house
-from runner.adapters.leakbench.kinds import Family
+from runner.adapters.leakbench.kinds import KINDS, Family
 from runner.adapters.leakbench.ledger import Ledger
 from runner.adapters.leakbench.page import page
 from runner.adapters.leakbench.parts import Order, run
-from runner.adapters.leakbench.plan import Carrier, Defence, Plant, Split, Trial, trial
+from runner.adapters.leakbench.plan import STRONG, Carrier, Defence, Plant, Split, Trial, trial
 from runner.adapters.leakbench.receiver import Receiver
 from runner.adapters.leakbench.report import Facts, Report
 from runner.adapters.leakbench.tally import LABELLED, TYPED, Tally
+from runner.adapters.leakbench.transforms import TRANSFORMS, Transform
+from runner.kernel.labels import DataClass
+from runner.kernel.ports import Classifier
 from runner.perimeter.task import Task
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -80,6 +84,32 @@ def test_every_request_is_on_record_and_every_record_arrived(attached: Report) -
     assert (matching["unrecorded"], matching["unseen"]) == (0, 0)
     assert attached.tally.local["received"] == 0 < attached.tally.local["trials"]
     assert attached.tally.faults.total() == 0
+
+
+def test_nothing_leaks_that_may_not(attached: Report) -> None:
+    """I6: labels and detectors together, in the readings they claim."""
+    assert attached.failures() == ()
+    assert attached.tally.held.total() > 50
+
+
+@pytest.fixture(scope="module")
+def classifier() -> Classifier:
+    """The rules of the shipped profile, with the clients of the bench."""
+    return open_house("attached", "http://127.0.0.1:9").rules.classifier
+
+
+@pytest.mark.parametrize(
+    "transform", [each for each in TRANSFORMS if each.readable], ids=lambda each: each.name
+)
+def test_what_detectors_claim_to_read_they_read(classifier: Classifier, transform: Transform) -> None:
+    """I6: every kind with a check digit, a shape or a place in the register, in every spelling claimed."""
+    for kind in KINDS:
+        if kind.family not in STRONG or (kind.cased and transform.folds_case):
+            continue
+        for seed in range(3):
+            secret = kind.make(Random(seed))  # noqa: S311 - a secret of nobody
+            text = secret.before + transform.apply(secret.core) + secret.after
+            assert classifier.classify(text).data_class >= min(kind.level, DataClass.C2), (kind.name, seed)
 
 
 def test_ordinary_texts_pass(attached: Report) -> None:
