@@ -8,7 +8,6 @@ backend whatever the configuration says.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from types import MappingProxyType
 from typing import Final
 
@@ -17,7 +16,7 @@ from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import JsonObject
 from runner.kernel.ports import Classifier, Locality
-from runner.perimeter.classify import EchoIndex, carried
+from runner.perimeter.classify import EchoIndex, carried, is_picture
 from runner.perimeter.declassify import Regions, Subtraction, class_outside
 from runner.perimeter.fixed import fixed_wire
 from runner.perimeter.hosts import class_of_host
@@ -77,15 +76,16 @@ class Rules:
     def class_of(self, text: str, source: str | None) -> DataClass:
         """Return the class that rules and echoes find in `text`, which stands under the name `source`.
 
-        What can be read in media that the text carries, as base64, counts as if it stood there in clear.
+        What can be read in media that the text carries, as base64, counts as if it stood there in clear. Of a
+        picture, that is all that counts: its base64 is no text, but for a credential or a client in it.
         Raises what the classifier raises. An echo is looked for anew each time: what was read since may have
         changed the answer.
         """
-        texts = chain([(source, text)], ((None, each) for each in carried(text)))
-        return max(
-            max(self.judged.class_of(self.classifier, each, name), self.echo.class_of(each))
-            for name, each in texts
-        )
+        rules = (self.fragments or self.classifier) if is_picture(text, source) else self.classifier
+        found = max(self.judged.class_of(rules, text, source), self.echo.class_of(text))
+        for each in carried(text):
+            found = max(found, self.judged.class_of(self.classifier, each, None), self.echo.class_of(each))
+        return found
 
     def class_outside(self, text: str, source: str | None, regions: Regions) -> DataClass:
         """Return the same for `text` outside of `regions`, which a person let go."""

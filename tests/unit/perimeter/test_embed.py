@@ -107,6 +107,16 @@ async def test_i8_vectors_are_no_lower_than_anything_in_their_batch(make_world: 
     assert found.block.label.data_class is DataClass.C3
 
 
+async def test_i8_vectors_of_what_was_found_stay_found_however_they_are_written(make_world: Any) -> None:
+    """What a detector finds can be redacted, a vector made of it cannot: it stays in the residue."""
+    world = make_world(classifier=FakeClassifier({"Rossi": DataClass.C2}), redaction=True)
+    with world.perimeter.task("q") as task:
+        owed = task.mint(BlockKind.TOOL, "Rossi owes", Label(), residue=Label())
+        before = task.residue.data_class
+        await world.client.embed([owed], task=task)
+        assert (before, task.residue.data_class) == (DataClass.C1, DataClass.C2)
+
+
 async def test_i8_what_a_task_reads_while_locality_is_checked_counts_for_the_batch(
     make_world: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -18,7 +18,9 @@ from runner.kernel.errors import EgressDenied, MediaError, SealError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import MAX_MEDIA_BYTES, Block, Media, Message, Role
-from runner.perimeter.classify import Classifier, EchoIndex, carried, texts_in
+from runner.kernel.ports import Locality
+from runner.perimeter.classify import FRAGMENTS, Classifier, EchoIndex, carried, is_picture, texts_in
+from runner.perimeter.release import Rules
 from runner.testing import FakeClassifier
 
 
@@ -119,6 +121,48 @@ def test_a_picture_without_words_says_nothing() -> None:
     assert found(texts_in(png(chunk(b"IDAT", noise)))) is DataClass.C0
     assert found(texts_in(png(chunk(b"zTXt", b"profile\0\0\x78\x9c" + noise)))) is DataClass.C0
     assert found(carried(base64.b64encode(noise).decode())) is DataClass.C0
+
+
+LOOK_ALIKE = "AA+/" + CODE + "/+AA"
+"""Base64 of bytes that say nothing: only its letters spell an identifier."""
+WHOLE = {
+    "png": png(chunk(b"teXt", b"x" + base64.b64decode(LOOK_ALIKE) * 3)),
+    "jpeg": jpeg((0xDB, base64.b64decode(LOOK_ALIKE) * 3)),
+    "gif": b"GIF89a" + base64.b64decode(LOOK_ALIKE) * 3 + b"\x3b",
+    "webp": b"RIFF" + struct.pack("<I", 64) + b"WEBP" + base64.b64decode(LOOK_ALIKE) * 3 + b"ABCDEF",
+}
+
+
+@pytest.mark.parametrize("kind", WHOLE)
+def test_the_letters_of_a_picture_are_no_text_where_pictures_stand(kind: str) -> None:
+    """In megabytes of base64 identifiers arise by chance. Elsewhere, or with anything beside, they count."""
+    spelled = base64.b64encode(WHOLE[kind]).decode()
+    rules = Rules(
+        classifier=Classifier(),
+        fault_as_c3=False,
+        locality_c2=Locality.L0,
+        locality_c3=Locality.L2,
+        fragments=Classifier(FRAGMENTS),
+    )
+    assert is_picture(spelled, "data")
+    assert is_picture(f"data:image/{kind};base64,{spelled}", "url")
+    for name in ("text", "content", "input", None):
+        assert not is_picture(spelled, name)
+    for beside in (
+        f"{spelled} x",
+        f"x{spelled}",
+        f"data:image/x;base64,{spelled}",
+        spelled[:-4],
+        spelled[4:],
+    ):
+        assert not is_picture(beside, "data")
+    damaged = [WHOLE[kind][:-1], WHOLE[kind] + b"x", WHOLE[kind][1:]]
+    assert not any(is_picture(base64.b64encode(each).decode(), "data") for each in damaged)
+    assert CODE in spelled
+    assert rules.class_of(spelled, "data") is DataClass.C0
+    assert rules.class_of(spelled, "text") is DataClass.C2
+    key = "AKIA" + "IOSFODNN7EXAMPLE"
+    assert rules.class_of(f"{spelled[:44]}/{key}/{spelled[44:]}", "text") is DataClass.C3
 
 
 def test_i6_what_unpacks_to_more_than_is_read_counts_as_found() -> None:

@@ -8,7 +8,7 @@ and the decision to the gate. Carries I6 and I8; see README.md in this folder.
 from runner.perimeter.classify.credentials import FRAGMENTS
 from runner.perimeter.classify.echo import EchoIndex
 from runner.perimeter.classify.engine import RULES, Classifier, classify_text
-from runner.perimeter.classify.media import carried, texts_in
+from runner.perimeter.classify.media import carried, is_picture, texts_in
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View
 from runner.perimeter.classify.registers import Registers, compile_registers
 
@@ -26,5 +26,6 @@ __all__ = [
     "carried",
     "classify_text",
     "compile_registers",
+    "is_picture",
     "texts_in",
 ]

@@ -58,9 +58,15 @@ _INLINE: Final = (
 _TAG: Final = patterns.compile_pattern(r"<[A-Za-z/!?][^<>]*>")
 _IS_INLINE: Final = patterns.compile_pattern(rf"^{_INLINE}$")
 
+_PICTURE: Final = re.compile(r"(?:data:image/(?:png|jpeg|gif|webp);base64,)?([0-9A-Za-z+/]{40,}={0,2})")
+_FIELDS: Final = frozenset({"url", "data", "images"})
+"""Names under which the protocols carry media, and no text."""
 _PNG: Final = b"\x89PNG\r\n\x1a\n"
 _POINTS: Final = frozenset({b"IHDR", b"PLTE", b"IDAT", b"IEND"})
 _JPEG: Final = b"\xff\xd8"
+_NOTES_OF_JPEG: Final = frozenset({0xFE, *range(0xE0, 0xF0)})
+_POINTS_OF_JPEG: Final = 0xDA
+"""Markers of a comment and of application data, and of the points."""
 _PDF: Final = b"%PDF-"
 _HEAD: Final = 512
 """Bytes before a stream in which its dictionary is looked for."""
@@ -77,6 +83,20 @@ _BETWEEN: Final = re.compile(r"\)[ \t\r\n]{0,8}-?[0-9.]{0,12}[ \t\r\n]{0,8}\(")
 def carried(text: str) -> Iterator[str]:
     """Yield every text in the media that `text` carries as base64, a data URL included, at every depth."""
     yield from _Reader(len(text)).in_text(text, DEPTH)
+
+
+def is_picture(text: str, name: str | None) -> bool:
+    """Return whether `text`, under the name `name` of a body, is a picture and nothing else.
+
+    Then its letters are no text: in some megabytes of them an identifier arises by chance. What the picture
+    says is read in its bytes. So it must stand where media stand, as base64 in its one spelling, and be
+    whole: nothing before, behind or between what makes a picture of its kind.
+    """
+    found = _PICTURE.fullmatch(text) if name in _FIELDS else None
+    if found is None:
+        return False
+    data = _decoded(found[1].encode("ascii"))
+    return base64.b64encode(data).decode("ascii") == found[1] and _is_whole(data)
 
 
 def texts_in(data: bytes) -> Iterator[str]:
@@ -224,23 +244,45 @@ def _notes(data: bytes) -> Iterator[bytes]:
     if data.startswith(_PNG):
         yield from (body for kind, body in _chunks(data) if kind not in _POINTS)
     elif data.startswith(_JPEG):
-        yield from _segments(data)
+        yield from (body for kind, body in _segments(data) if kind in _NOTES_OF_JPEG)
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield kind and body of each chunk of a PNG, as far as their lengths are right."""
+    """Yield kind and body of each chunk of a PNG, as far as their kinds and lengths are right."""
     at = len(_PNG)
-    while at + 8 <= len(data):
+    while data[at + 4 : at + 8].isalpha():
         size = int.from_bytes(data[at : at + 4], "big")
         yield data[at + 4 : at + 8], data[at + 8 : at + 8 + size]
         at += size + 12
 
 
-def _segments(data: bytes) -> Iterator[bytes]:
-    """Yield the application data and comments of a JPEG, which stand before its points."""
+def _is_whole(data: bytes) -> bool:
+    """Return whether `data` are a picture from its first byte to its last, as far as its frame tells."""
+    if data.startswith(_PNG):
+        return _is_whole_png(data)
+    if data.startswith(_JPEG):
+        return _POINTS_OF_JPEG in dict(_segments(data)) and data.endswith(b"\xff\xd9")
+    if data.startswith((b"GIF87a", b"GIF89a")):
+        return data.endswith(b"\x3b")
+    return (
+        data[:4] == b"RIFF" and data[8:12] == b"WEBP" and data[4:8] == (len(data) - 8).to_bytes(4, "little")
+    )
+
+
+def _is_whole_png(data: bytes) -> bool:
+    """Return whether the chunks of a PNG have the checksums they state and lead to its very end."""
+    at, kind = len(_PNG), b""
+    for kind, body in _chunks(data):
+        at += len(body) + 12
+        if zlib.crc32(kind + body).to_bytes(4, "big") != data[at - 4 : at]:
+            return False
+    return kind == b"IEND" and at == len(data)
+
+
+def _segments(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield kind and body of each segment of a JPEG up to its points, which begin with an empty one."""
     at = len(_JPEG)
-    while data[at : at + 1] == b"\xff" and data[at + 1 : at + 2] != b"\xda":
-        size = int.from_bytes(data[at + 2 : at + 4], "big")
-        if data[at + 1 : at + 2] == b"\xfe" or b"\xe0" <= data[at + 1 : at + 2] <= b"\xef":
-            yield data[at + 4 : at + 2 + size]
-        at += 2 + max(2, size)
+    while data[at : at + 1] == b"\xff" and at + 1 < len(data):
+        kind, size = data[at + 1], int.from_bytes(data[at + 2 : at + 4], "big")
+        yield kind, b"" if kind == _POINTS_OF_JPEG else data[at + 4 : at + 2 + size]
+        at = len(data) if kind == _POINTS_OF_JPEG else at + 2 + max(2, size)

@@ -233,7 +233,7 @@ IDENTIFIERS: Final = (
         name="sdi-code",
         kind="sdi_code",
         data_class=_C1,
-        pattern=rf"(?i)(?:codice (?:sdi|destinatario|univoco)|sdi){_NUMBER}([0-9A-Z]{{6,7}}){_END}",
+        pattern=rf"(?i)(?:codice ?(?:sdi|destinatario|univoco)|{_EDGE}sdi){_NUMBER}([0-9A-Z]{{6,7}}){_END}",
         context=r"(?i)sdi|destinatario|univoco",
     ),
 )

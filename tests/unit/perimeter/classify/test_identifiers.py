@@ -112,6 +112,8 @@ def test_a_card_needs_luhn_a_known_prefix_and_a_word() -> None:
         ("CIG: Z1234567AB", "cig", "Z1234567AB"),
         ("CUP J11B22000330004", "cup", "J11B22000330004"),
         ("codice destinatario ZQ0WX9T", "sdi_code", "ZQ0WX9T"),
+        ("codiceSDI: ZQ0WX9T", "sdi_code", "ZQ0WX9T"),
+        ("(SDI n. ZQ0WX9T)", "sdi_code", "ZQ0WX9T"),
         ("DNI 12345678Z", "national_id", "12345678Z"),
         ("Carta di identita' elettronica: CA 12345 AB", "identity_card", "CA 12345 AB"),
         ("documento di riconoscimento AX 1234567", "identity_card", "AX 1234567"),
