@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded runs inside a text: base64 (both alphabets, wrapped lines), hexadecimal, and gzip inside them.
+"""Encoded runs inside a text: base64 (both alphabets, wrapped lines), base32, hexadecimal, and gzip inside.
 
 Owns finding the runs, decoding them, and saying whether the result is text at all. Leaves the
 judging of the decoded text to the engine, which asks for corroboration there.
@@ -19,9 +19,11 @@ from runner.perimeter.classify.model import View
 from runner.perimeter.classify.views import Piece, Reading, fold
 
 BASE64: Final = r"[0-9A-Za-z+/_\-]{15,}(?:\r?\n[ \t]*[0-9A-Za-z+/_\-]{4,})*"
-HEXADECIMAL: Final = r"[0-9A-Fa-f]{2}(?:[ :]?[0-9A-Fa-f]{2}){9,}"
+BASE32: Final = r"[A-Z2-7]{16,}|[a-z2-7]{16,}"
+HEXADECIMAL: Final = r"[0-9A-Fa-f]{2}(?:(?:[ :]|,? ?0[xX]|, ?)?[0-9A-Fa-f]{2}){9,}"
 
 _BASE64: Final = patterns.compile_pattern(BASE64)
+_BASE32: Final = patterns.compile_pattern(BASE32)
 _HEXADECIMAL: Final = patterns.compile_pattern(HEXADECIMAL)
 _TEXT_SHARE: Final = 0.85
 """The least share of readable characters in what counts as text; random bytes have less than half."""
@@ -34,6 +36,8 @@ UNPACKABLE: Final = b"\x02packed beyond reading\x03"
 """Stands for what unpacks to more, or is encoded more often than is read. The rule `packed-beyond-reading`
 finds it."""
 
+_BASE32_TAILS: Final = (0, 2, 4, 5, 7)
+"""How many characters of base32 may be left over behind groups of eight."""
 _CONTROL: Final = bytes({*range(0x20), 0x7F} - {0x09, 0x0A, 0x0D})
 _NOT_UTF8: Final = "\ufffd"
 _DIGITS: Final = tuple(bytes([digit]) for digit in range(0x30, 0x3A))
@@ -44,8 +48,19 @@ def hexadecimal_runs(reading: Reading) -> Iterator[Reading]:
     """Yield the decoded text of every hexadecimal run of `reading`; each maps to its whole run."""
     for match in _HEXADECIMAL.finditer(reading.data):
         start, end = match[0]
-        run = reading.data[start:end].translate(None, b" :")
+        run = reading.data[start:end].replace(b"0x", b"").replace(b"0X", b"").translate(None, b" :,")
         yield from _as_text(reading, start, end, binascii.unhexlify(run))
+
+
+def base32_runs(reading: Reading) -> Iterator[Reading]:
+    """Yield the decoded text of every run of base32 (RFC 4648, in either case) in `reading`."""
+    for match in _BASE32.finditer(reading.data):
+        start, end = match[0]
+        usable = end - start - (end - start) % 8
+        tail = reading.data[start + usable : end]
+        padded = reading.data[start:end].upper() + b"=" * (-len(tail) % 8)
+        if len(tail) in _BASE32_TAILS:
+            yield from _as_text(reading, start, end, base64.b32decode(padded))
 
 
 def base64_runs(reading: Reading) -> Iterator[Reading]:

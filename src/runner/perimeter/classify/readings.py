@@ -13,9 +13,11 @@ from functools import lru_cache
 from typing import Final
 
 from runner.perimeter.classify.decode import (
+    BASE32,
     BASE64,
     HEXADECIMAL,
     UNPACKABLE,
+    base32_runs,
     base64_runs,
     hexadecimal_runs,
 )
@@ -28,7 +30,7 @@ from runner.perimeter.classify.views import ESCAPE, Piece, Reading, fold, join, 
 DEPTH: Final = 3
 """How many encodings inside each other are opened."""
 
-_ENCODED: Final = (ESCAPE, BASE64, HEXADECIMAL)
+_ENCODED: Final = (ESCAPE, BASE64, HEXADECIMAL, BASE32)
 _DISGUISES: Final = Prefilter([*_ENCODED, *SPACED])
 """Says which inner readings there can be, in the order `inner_readings` takes them: first the encodings, then
 what is only written apart."""
@@ -61,13 +63,15 @@ def first_readings(text: str) -> Iterator[Reading]:
 
 def inner_readings(reading: Reading, seen: AbstractSet[int]) -> Iterator[Reading]:
     """Yield what is disguised inside `reading`; `seen` are the indices in `_DISGUISES` that may match."""
-    escapes, base64, hexadecimal = (index in seen for index in range(len(_ENCODED)))
+    escapes, base64, hexadecimal, base32 = (index in seen for index in range(len(_ENCODED)))
     if escapes:
         yield unescape(reading)
     if hexadecimal:
         yield from hexadecimal_runs(reading)
     if base64:
         yield from base64_runs(reading)
+    if base32:
+        yield from base32_runs(reading)
     for way in range(len(SPACED)):
         if len(_ENCODED) + way in seen:
             yield from squeeze(reading, way)
@@ -76,9 +80,21 @@ def inner_readings(reading: Reading, seen: AbstractSet[int]) -> Iterator[Reading
 def beyond_reading(reading: Reading, seen: AbstractSet[int]) -> Iterator[Reading]:
     """Yield the mark of what is still encoded in `reading`, the last that is opened, if anything is.
 
-    Nothing innocent is written in four encodings inside each other, and what nobody reads may not leave.
+    Nothing innocent is written in four encodings inside each other, and what nobody reads may not leave. That
+    something was closed up is weak evidence: it counts once, and not beside escapes, which any page has.
     """
+    views = [each.view for each in _outwards(reading)]
+    apart = views.count(View.SQUEEZED)
+    if apart > 1 or (apart and View.UNESCAPED in views):
+        return
     encodings = seen & frozenset(range(len(_ENCODED)))
     if next(inner_readings(reading, encodings), None) is not None:
         whole = Piece(at=0, start=0, end=len(reading.data), literal=False)
         yield Reading(view=View.DECODED, data=UNPACKABLE, pieces=(whole,), parent=reading)
+
+
+def _outwards(reading: Reading | None) -> Iterator[Reading]:
+    """Yield `reading` and what it was made from, to the first."""
+    while reading is not None:
+        yield reading
+        reading = reading.parent
