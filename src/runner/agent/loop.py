@@ -14,7 +14,7 @@ from runner.agent.judge import confirms
 from runner.agent.planner import is_question_over_files, next_call, search
 from runner.agent.session import Session
 from runner.agent.steps import Budget, Event, RunResult, Stop, StopReason, ToolStep
-from runner.kernel.errors import ClassifierFault, LoopError
+from runner.kernel.errors import ClassifierFault, LoopError, raises_bare
 from runner.kernel.labels import DataClass
 from runner.perimeter.client import SealedClient
 from runner.perimeter.task import Outcome
@@ -52,6 +52,7 @@ class AgentLoop:
             raise LoopError("run() was called inside a running event loop: use `await loop.arun(...)`")
         return anyio.run(lambda: self.arun(goal, data_class=data_class, matter=matter))
 
+    @raises_bare
     async def arun(
         self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None
     ) -> RunResult:
@@ -64,6 +65,7 @@ class AgentLoop:
         A denial, a spent budget and a failing backend are results with a stop reason. Raises `TraceError`
         when the run could not be recorded, `SealError` when blocks were tampered with, `ClassifierFault`
         when `goal` itself could not be classified, and `PerimeterError` for a matter that no grant names.
+        What is raised shows no frame of the run, since these hold what was read (I12).
         """
         async with self._client.task(goal, data_class=data_class, matter=matter) as task:
             session = Session(

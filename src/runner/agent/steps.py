@@ -43,7 +43,7 @@ class Budget:
 class Evidence:
     """Where an answer comes from: `quote` was found, by string match, in `file` at line `line` (from 1)."""
 
-    file: str
+    file: str = field(repr=False)
     line: int
     quote: str = field(repr=False)
 

@@ -6,6 +6,7 @@ after `release()`; it is never in a tool's environment, arguments, the trace or 
 reaches the file is the policy's to see to: `credential_file` says which it is.
 """
 
+import ctypes
 import os
 from collections.abc import Callable, MutableMapping
 from pathlib import Path
@@ -37,8 +38,8 @@ def read_credential(
 
     `resolve` finds the file of PATH, as for `credential_file`. In `BEARER` it travels as a bearer token, in
     any other header as it is. A variable is removed from `environ` once read, so that no child process
-    inherits it. Raises `ConfigError` when it is missing, empty, no text of one line, unreadable, or readable
-    by others.
+    inherits it, and overwritten where the system shows what this process was started with. Raises
+    `ConfigError` when it is missing, empty, no text of one line, unreadable, or readable by others.
     """
     file = credential_file(reference, resolve)
     token = (_variable(reference, environ) if file is None else _read_private(file)).strip()
@@ -50,6 +51,8 @@ def read_credential(
 def _variable(reference: str, environ: MutableMapping[str, str]) -> str:
     name = reference.removeprefix("env:")
     try:
+        if environ is os.environ and name in environ:
+            _overwrite(name)
         return environ.pop(name)
     except KeyError:
         raise _error(
@@ -57,6 +60,21 @@ def _variable(reference: str, environ: MutableMapping[str, str]) -> str:
         ) from None
     except ValueError:
         raise _error("no variable has such a name", "write env: and the name of a variable") from None
+
+
+def _overwrite(name: str) -> None:
+    """Fill the variable `name` with zeros where the system keeps it, which `/proc/PID/environ` shows.
+
+    `os.environ` has a copy of its own. Where there is no C library to ask, nothing is done.
+    """
+    try:
+        getenv = ctypes.CDLL(None).getenv
+    except (OSError, TypeError, AttributeError):
+        return
+    getenv.argtypes, getenv.restype = [ctypes.c_char_p], ctypes.c_void_p
+    address = getenv(os.fsencode(name))
+    if address:
+        ctypes.memset(address, 0, len(ctypes.string_at(address)))
 
 
 def _read_private(path: Path) -> str:

@@ -22,10 +22,16 @@ Messages name the rule, the field and the fix. They never quote content, and for
 translated where they enter and not quoted, since their texts echo payloads (I12).
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 from runner.kernel.labels import DataClass
+
+ExceptionT = TypeVar("ExceptionT", bound=BaseException)
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class RunnerError(Exception):
@@ -125,3 +131,33 @@ class ModelError(RunnerError):
 
 class LoopError(RunnerError):
     """The agent loop was called in a way it does not support."""
+
+
+def bare(error: ExceptionT) -> ExceptionT:
+    """Return `error` without its traceback and without what it came from, for a caller outside.
+
+    The frames it passed hold prompts, replies and files as local variables, and what it came from quotes
+    them: a debugger, an error tracker or a traceback with locals would show them (I12). Where it was raised
+    stands in a note. Raise what this returns `from None`.
+    """
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is not None and not hasattr(error, "__notes__"):
+        place = trace.tb_frame.f_code
+        error.add_note(f"raised in {place.co_filename.rpartition('runner')[2] or '?'}:{trace.tb_lineno}")
+    error.__cause__ = error.__context__ = None
+    return error.with_traceback(None)
+
+
+def raises_bare(work: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
+    """Return `work`, raising what it raises bare: for what a program outside calls. See `bare`."""
+
+    @wraps(work)
+    async def seam(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return await work(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the frames it passed stay here
+            raise bare(error) from None
+
+    return seam

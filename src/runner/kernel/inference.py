@@ -20,7 +20,7 @@ class InferenceRequest:
     """
 
     messages: tuple[Message, ...]
-    schema: JsonObject | None = None
+    schema: JsonObject | None = field(default=None, repr=False)
     max_tokens: int = 512
     temperature: float = 0.0
     seed: int = 0
@@ -53,7 +53,7 @@ class WireRequest:
 
     method: str
     address: Address
-    path: str
+    path: str = field(repr=False)
     headers: tuple[tuple[str, str], ...]
     body: bytes = field(repr=False)
 
@@ -87,7 +87,7 @@ class InferenceReply:
     """What a backend decoded: `text`, `finish` ("stop", "length" or the runtime's own word), `usage`."""
 
     text: str = field(repr=False)
-    finish: str
+    finish: str = field(repr=False)
     usage: Usage = Usage()
 
 

@@ -113,6 +113,6 @@ class ToolSpec:
 class ToolCall:
     """A call the model asked for, before any decision. `origin` is the model's block it was parsed from."""
 
-    tool: str
+    tool: str = field(repr=False)
     arguments: JsonObject = field(repr=False)
     origin: Block

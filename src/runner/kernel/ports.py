@@ -295,7 +295,7 @@ class GrantedCall:
 class Excerpt:
     """One line of a granted file: `file` is alias/relative path, `line` counts from 1."""
 
-    file: str
+    file: str = field(repr=False)
     line: int
     text: str = field(repr=False)
 

@@ -14,7 +14,7 @@ from typing import Any, Protocol, assert_never, final
 import anyio.to_thread
 
 from runner.kernel.decisions import Allowed, Denied, Redacted
-from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealError
+from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealError, raises_bare
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest
 from runner.kernel.labels import DataClass, join_labels
 from runner.kernel.messages import Block, BlockKind
@@ -128,12 +128,14 @@ class SealedClient(Sealed):
         """
         return self._boundary.task(goal, data_class=data_class, matter=matter)
 
+    @raises_bare
     async def infer(self, request: InferenceRequest, *, task: Task, on_text: OnText | None = None) -> Reply:
         """Ask the model, if the perimeter lets these bytes go.
 
         Raises `EgressDenied`; `BackendError`, `TransportError` or `ReplyInvalid` when the exchange
         failed; `ClassifierFault` when the reply could not be classified or a second opinion not be had;
         `TraceError` when something could not be recorded, and then nothing was sent.
+        What is raised shows no frame of an exchange, since these hold prompts and replies (I12).
         """
         request = fixed_request(request)
         blocks = _blocks_of(request, task)
@@ -174,6 +176,7 @@ class SealedClient(Sealed):
         record_result(self._boundary.trace, sent, "ok", task=task.id, size=size, block=block.id)
         return Reply(block=block, value=_validated(reply, request), usage=reply.usage)
 
+    @raises_bare
     async def embed(self, blocks: Sequence[Block], *, task: Task) -> Embeddings:
         """Return the vectors of the texts in `blocks`, minted by `task`, as one batch, one send.
 
@@ -191,6 +194,7 @@ class SealedClient(Sealed):
             raise BackendError(f"backend {name!r}: the profile names no model for embeddings. Fix: {fix}")
         return await embed_batch(self._boundary, self._embedder, blocks, task=task)
 
+    @raises_bare
     async def declassify(
         self,
         block: Block,

@@ -11,7 +11,7 @@ from functools import partial
 from types import TracebackType
 from typing import final
 
-from runner.kernel.errors import TraceUnavailable
+from runner.kernel.errors import TraceUnavailable, bare, raises_bare
 from runner.kernel.labels import DataClass
 from runner.perimeter.aside import aside
 from runner.perimeter.task import Examined, Task
@@ -37,7 +37,13 @@ class Opening(AbstractContextManager[Task, None], AbstractAsyncContextManager[Ta
         self._task: Task | None = None
 
     def __enter__(self) -> Task:
-        """Open the task."""
+        """Open the task. What is raised shows no frame that holds the goal (I12)."""
+        try:
+            return self._entered()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the frames it passed stay here
+            raise bare(error) from None
+
+    def _entered(self) -> Task:
         try:
             examined = self._examine(self._goal)
         except BaseException as error:
@@ -45,6 +51,7 @@ class Opening(AbstractContextManager[Task, None], AbstractAsyncContextManager[Ta
             raise
         return self._opened(examined)
 
+    @raises_bare
     async def __aenter__(self) -> Task:
         """Open the task."""
         try:

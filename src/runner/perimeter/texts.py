@@ -34,6 +34,10 @@ class Text(NamedTuple):
     text: str
     is_value: bool
 
+    def __repr__(self) -> str:
+        """Return its length, never the text (I12)."""
+        return f"<Text of {len(self.text)} characters>"
+
 
 def texts_of(wire: WireRequest, *, host: bool) -> Iterator[Text]:
     """Yield every text that `wire` carries, in order; with `host` the labels of its host's name too.

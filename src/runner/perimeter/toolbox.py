@@ -17,7 +17,7 @@ import anyio
 import anyio.to_thread
 
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
-from runner.kernel.errors import ToolError
+from runner.kernel.errors import ToolError, raises_bare
 from runner.kernel.labels import DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
 from runner.kernel.ports import Approver, Effect, Excerpt, Root, Tool, ToolOutput
@@ -107,11 +107,13 @@ class SealedTools(Sealed):
         """Return what the policy says about `call` in a task of no matter yet, without running it."""
         return self._decided(call, NO_MATTER)
 
+    @raises_bare
     async def call(self, call: ToolCall, *, task: Task) -> ToolReply:
         """Run `call` if the policy lets it; a denial and a tool's own error are replies, not exceptions.
 
         Arguments beyond the bounds are denied, and what goes on record is a call without any. Raises
-        `TraceError` when a step could not be recorded, and then nothing further ran.
+        `TraceError` when a step could not be recorded, and then nothing further ran. What is raised shows no
+        frame of the call, since these hold what was read (I12).
         """
         bounded = is_bounded(call.arguments)
         if not bounded:

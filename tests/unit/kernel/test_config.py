@@ -299,6 +299,12 @@ def test_i8_a_declared_class_cannot_be_called_redactable(mistakes: Mistakes) -> 
     assert "never lowers a declared class" in mistake.problem
 
 
+def test_nobody_is_asked_to_let_content_go_unless_the_profile_says_ask(judged: Judged) -> None:
+    assert judged("profile: attached\n").perimeter.declassification == "off"
+    asked = judged("profile: attached\nperimeter:\n  declassification: ask\n")
+    assert asked.perimeter.declassification == "ask"
+
+
 def test_redaction_is_off_unless_the_profile_says_on(judged: Judged) -> None:
     assert judged("profile: attached\n").perimeter.redaction == "off"
     assert judged("profile: attached\nperimeter:\n  redaction: on\n").perimeter.redaction == "on"

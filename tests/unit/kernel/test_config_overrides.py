@@ -52,6 +52,7 @@ ANOTHER: dict[tuple[str, ...], Any] = {
     ("perimeter", "max_egress_class"): "C0",
     ("perimeter", "classifier_fault"): "as_c3",
     ("perimeter", "redaction"): "on",
+    ("perimeter", "declassification"): "ask",
     ("perimeter", "registers", "clients"): "clients.yaml",
     ("perimeter", "registers", "own_identity"): "own.yaml",
     ("perimeter", "registers", "public"): "public.csv",

@@ -5,8 +5,10 @@ import ast
 import builtins
 import inspect
 import re
+import traceback
 from pathlib import Path
 
+import anyio
 import pytest
 
 from runner.kernel import errors
@@ -93,3 +95,33 @@ def test_a_denied_egress_names_backend_rule_and_class() -> None:
     assert str(error) == "egress to backend 'broker' denied: class-above-ceiling (class C3)"
     assert (error.backend, error.reason, error.data_class) == ("broker", "class-above-ceiling", DataClass.C3)
     assert isinstance(error, PerimeterError)
+
+
+async def _fails(secret: str) -> None:
+    held = {secret: "held"}
+    try:
+        del held[f"no {secret}"]
+    except KeyError as cause:
+        raise errors.BackendError("a backend failed") from cause
+
+
+def test_i12_what_reaches_a_program_shows_no_frame_and_no_cause_but_where_it_was_raised() -> None:
+    seam = errors.raises_bare(_fails)
+    with pytest.raises(errors.BackendError, match="a backend failed") as caught:
+        anyio.run(seam, "the secret")
+    error = caught.value
+    assert (error.__cause__, error.__context__) == (None, None)
+    frames = [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)]
+    assert "seam" in frames
+    assert "_fails" not in frames
+    (note,) = error.__notes__
+    assert re.fullmatch(r"raised in .*:\d+", note)
+
+
+def test_i12_a_cancellation_passes_untouched() -> None:
+    async def cancelled() -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        anyio.run(errors.raises_bare(cancelled))
+    assert not hasattr(caught.value, "__notes__")

@@ -142,7 +142,7 @@ class Part:
     """
 
     text: str = field(default="", repr=False)
-    finish: str | None = None
+    finish: str | None = field(default=None, repr=False)
     usage: Usage = _NO_USAGE
     error: int = 0
     done: bool = False

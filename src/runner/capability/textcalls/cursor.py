@@ -53,7 +53,7 @@ class Repair:
 class Cursor:
     """A text, the offset of the next character, and what was repaired on the way."""
 
-    text: str
+    text: str = field(repr=False)
     at: int = 0
     repairs: list[Repair] = field(default_factory=list)
 

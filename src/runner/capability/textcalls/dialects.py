@@ -8,7 +8,7 @@ part of the answer. Values are read by `values.py`; a marker inside a string clo
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runner.capability.textcalls.cursor import Ambiguous, Cursor, Truncated, Unreadable
@@ -22,7 +22,7 @@ Tools = Mapping[str, Any]
 class Envelope:
     """What one envelope held. `closed`: its own end marker was there, so that nothing of it is missing."""
 
-    calls: list[Written]
+    calls: list[Written] = field(repr=False)
     closed: bool
 
 

@@ -39,7 +39,7 @@ class ParsedCall:
     `name` is None where the text holds arguments only: they are for the one tool that was offered.
     """
 
-    name: str | None
+    name: str | None = field(repr=False)
     arguments: dict[str, Any] = field(repr=False)
 
 

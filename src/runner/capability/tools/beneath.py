@@ -59,7 +59,7 @@ class Kind(StrEnum):
 class Entry:
     """One name in a folder, raw as the system gives it; `size` in bytes."""
 
-    name: str
+    name: str = field(repr=False)
     kind: Kind
     size: int
 
@@ -80,7 +80,7 @@ class Folder:
 class Walk:
     """The regular files beneath a folder, how many names were `skipped`, and whether it was `cut`."""
 
-    files: tuple[Parts, ...]
+    files: tuple[Parts, ...] = field(repr=False)
     skipped: int
     cut: bool
 
@@ -246,8 +246,8 @@ class _Tally:
 
     limits: Limits
     base: int
-    files: list[Parts] = field(default_factory=list)
-    pending: list[Parts] = field(default_factory=list)
+    files: list[Parts] = field(default_factory=list, repr=False)
+    pending: list[Parts] = field(default_factory=list, repr=False)
     folders: int = 0
     skipped: int = 0
     cut: bool = False

@@ -9,7 +9,7 @@ long to show whole, the excerpt is exactly the piece shown.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from runner.capability.tools.ranking import Relevance, cut
@@ -37,7 +37,7 @@ _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 class Piece:
     """A line as shown: its `text` with the number, and the excerpt of the same characters."""
 
-    text: str
+    text: str = field(repr=False)
     excerpt: Excerpt
 
 

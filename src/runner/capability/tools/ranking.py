@@ -71,7 +71,7 @@ _NAME: Final = re.compile(r"(?<=[^\s.:?!])\s+(?:\w{1,5}['\u2019])?([^\W\d_]\w{2,
 class Document:
     """A text to rank: the path it is shown by, and its lines."""
 
-    name: str
+    name: str = field(repr=False)
     lines: tuple[str, ...] = field(repr=False)
 
     def tokens(self) -> list[str]:

@@ -145,7 +145,7 @@ class SearchText:
 class _Shown:
     """A file of the answer and its pieces, by line counted from 0."""
 
-    name: str
+    name: str = field(repr=False)
     pieces: dict[int, Piece] = field(default_factory=dict)
 
     def ordered(self) -> list[Piece]:

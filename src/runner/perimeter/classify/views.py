@@ -11,7 +11,7 @@ import re
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final
 
@@ -63,10 +63,10 @@ class Reading:
     """
 
     view: View
-    data: bytes
+    data: bytes = field(repr=False)
     pieces: Sequence[Piece] = ()
     parent: "Reading | None" = None
-    around: bytes = b""
+    around: bytes = field(default=b"", repr=False)
     only_disguised: bool = False
 
     @cached_property
