@@ -178,12 +178,14 @@ def test_p1_no_other_file_is_lowered_by_redaction(
     assert found == "PASS"
 
 
-def test_i8_what_a_tool_finds_for_a_value_is_not_lowered(practice: Path, tmp_path: Path) -> None:
-    """The search holds the code the user typed: its hits say yes or no about it, and stay here."""
+def test_p1_a_value_is_searched_for_by_its_token(practice: Path, tmp_path: Path) -> None:
+    """The search goes by what the model may see: the code it asks for is a token, in the files too."""
     result, bodies, _, found = ask(QUESTION, tmp_path, grants=over_files(practice, redactable=True))
-    assert result.stop is StopReason.DENIED
-    assert len(bodies) == 1
-    assert FISCAL_CODE.encode() not in bodies[0]
+    assert result.stop is StopReason.ANSWERED
+    assert result.answer == f"It is {FISCAL_CODE}."
+    assert FISCAL_CODE in result.evidence[0].quote, "the user sees the line as it is"
+    assert all(FISCAL_CODE.encode() not in body for body in bodies)
+    assert len({token for body in bodies for token in re.findall(TOKEN, body.decode())}) == 1
     assert found == "PASS"
 
 

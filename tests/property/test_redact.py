@@ -53,7 +53,7 @@ def found(draw: st.DrawFn) -> tuple[str, list[FakeHit]]:
 def test_i8_what_was_redacted_comes_back_exactly(case: tuple[str, list[FakeHit]]) -> None:
     text, hits = case
     made = redactor()
-    redacted, removals = made.redact(text, hits, above=DataClass.C1)
+    redacted, removals = made.take_out(text, hits, above=DataClass.C1)
     assert redacted == text or removals
     assert TOKEN_SHAPED not in redacted
     if removals:
@@ -65,7 +65,7 @@ def test_i8_what_was_redacted_comes_back_exactly(case: tuple[str, list[FakeHit]]
 @given(found())
 def test_i8_removals_are_in_order_apart_and_cover_every_hit(case: tuple[str, list[FakeHit]]) -> None:
     text, hits = case
-    _, removals = redactor().redact(text, hits, above=DataClass.C1)
+    _, removals = redactor().take_out(text, hits, above=DataClass.C1)
     assert all(one.end <= other.start for one, other in pairwise(removals))
     covered = {at for removal in removals for at in range(removal.start, removal.end)}
     wanted = {at for hit in hits if hit.data_class > DataClass.C1 for at in range(hit.start, hit.end)}
@@ -81,7 +81,7 @@ def test_p1_a_value_found_once_stands_nowhere_in_what_is_sent(values: list[str],
         made.learn(value, [FakeHit(start=0, end=len(value), data_class=DataClass.C2)])
     glue = st.sampled_from(["", " ", "x", "È", "\n", ":", *values])
     text = "".join(data.draw(st.lists(glue, max_size=12)))
-    redacted, _ = made.redact(text, [], above=DataClass.C1)
+    redacted, _ = made.take_out(text, [], above=DataClass.C1)
     assert all(value not in redacted for value in values)
 
 
@@ -96,7 +96,7 @@ def test_i8_a_stream_shows_the_same_however_it_is_cut(
 ) -> None:
     text, hits = case
     made = redactor()
-    redacted, removals = made.redact(text, hits, above=DataClass.C1)
+    redacted, removals = made.take_out(text, hits, above=DataClass.C1)
     made.mark_sent(removal.entry for removal in removals)
     # What a model may say: tokens that were sent, tokens that were not, and things that begin like one.
     tokens = [removal.entry.token for removal in removals]
@@ -158,7 +158,7 @@ def send(made: Redactor, context: list[str]) -> list[str]:
     """Return the tokens in what is sent of `context`; fail if it shows the value or a good part of it."""
     tokens: list[str] = []
     for text in context:
-        redacted, removals = made.redact(text, [], above=DataClass.C1)
+        redacted, removals = made.take_out(text, [], above=DataClass.C1)
         made.mark_sent(removal.entry for removal in removals)
         tokens += [removal.entry.token for removal in removals]
         spelled = (SECRET, json.dumps(SECRET, ensure_ascii=False)[1:-1])
@@ -173,8 +173,8 @@ def test_two_tasks_share_no_token(case: tuple[str, list[FakeHit]]) -> None:
     """Nor does one restore what another sent: a map belongs to one matter and one user."""
     text, hits = case
     one, other = redactor(), redactor()
-    first, removals = one.redact(text, hits, above=DataClass.C1)
-    second, others = other.redact(text, hits, above=DataClass.C1)
+    first, removals = one.take_out(text, hits, above=DataClass.C1)
+    second, others = other.take_out(text, hits, above=DataClass.C1)
     assert not {each.entry.token for each in removals} & {each.entry.token for each in others}
     other.mark_sent(each.entry for each in others)
     assert other.restore(first) == first

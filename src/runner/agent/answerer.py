@@ -6,7 +6,8 @@ only with a line that bears it out (`evidence`); a model that says they do not h
 """
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
 
@@ -22,9 +23,13 @@ _SPACES: Final = re.compile(r"\s{2,}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """An answer; `evidence` is None when there were no lines to quote from."""
+    """An answer; `evidence` is None when there were no lines to quote from.
+
+    `said` is `text` as the model wrote it, its tokens not restored.
+    """
 
     text: str = field(repr=False)
+    said: str = field(repr=False)
     evidence: Evidence | None
 
 
@@ -38,11 +43,10 @@ async def answer_from_lines(session: Session) -> Draft | None:
     page = session.task.derive(_page(lines), [source])
     question = session.task.derive(f"Question: {session.task.goal.text}", [session.task.goal])
     reply = await session.ask(prompts.READ, page, question, schema=prompts.READ_SCHEMA, max_tokens=96)
-    answer = str(reply.value["answer"]).strip()
-    if fold(answer).strip(" .\"'").startswith(prompts.NOT_FOUND):
+    said = str(reply.said["answer"]).strip()
+    if fold(said).strip(" .\"'").startswith(prompts.NOT_FOUND):
         return None
-    evidence = find_evidence(answer, session.query, lines)
-    return None if evidence is None else Draft(text=answer, evidence=evidence)
+    return _borne_out(session, str(reply.value["answer"]).strip(), said, lines)
 
 
 async def answer_freely(session: Session) -> Draft | None:
@@ -55,10 +59,23 @@ async def answer_freely(session: Session) -> Draft | None:
     reply = await session.ask(
         prompts.FREE_ANSWER, session.task.goal, *outputs, schema=prompts.FREE_SCHEMA, max_tokens=256
     )
-    answer = str(reply.value["answer"])
+    answer, said = str(reply.value["answer"]), str(reply.said["answer"])
     lines = [excerpt for _, excerpts in session.read for excerpt in excerpts]
-    evidence = find_evidence(answer, session.query, lines)
-    return None if lines and evidence is None else Draft(text=answer, evidence=evidence)
+    draft = _borne_out(session, answer, said, lines)
+    return draft if lines else Draft(text=answer, said=said, evidence=None)
+
+
+def _borne_out(session: Session, answer: str, said: str, lines: Sequence[Excerpt]) -> Draft | None:
+    """Return the draft with the line that bears it out; None when no line does.
+
+    A model elsewhere is held to what it saw, in its own words: a name that it guessed bears nothing out, so
+    that what follows does not tell it that it was right. The user gets to see what stands behind tokens.
+    """
+    evidence = find_evidence(said, session.query, lines)
+    if evidence is None:
+        return None
+    shown = replace(evidence, quote=session.task.reveal(evidence.quote))
+    return Draft(text=answer, said=said, evidence=shown)
 
 
 def _fitting(excerpts: tuple[Excerpt, ...]) -> list[Excerpt]:

@@ -23,4 +23,4 @@ async def confirms(session: Session, draft: Draft) -> bool:
     if second is None or second.evidence is None:
         return False
     same_line = second.evidence.line == draft.evidence.line
-    return same_line or content_words(second.text) == content_words(draft.text)
+    return same_line or content_words(second.said) == content_words(draft.said)

@@ -34,7 +34,7 @@ async def search(session: Session) -> None:
     reply = await session.ask(
         prompts.TRANSLATE, session.task.goal, schema=prompts.TRANSLATE_SCHEMA, max_tokens=128
     )
-    session.query = "\n".join([session.task.goal.text, *reply.value.values()])
+    session.query = "\n".join([session.task.as_seen(session.task.goal.text), *reply.said.values()])
     found = await session.call(SEARCH, {"query": session.query[: prompts.QUERY_LENGTH]}, origin=reply.block)
     if found.status == "denied":
         raise Stop(StopReason.DENIED, found.block.text)
@@ -62,7 +62,7 @@ async def next_call(session: Session) -> bool:
         schema=_one_of("tool", options),
         max_tokens=32,
     )
-    tool = choice.value["tool"]
+    tool = choice.said["tool"]
     if tool == FINISH:
         return False
     spec = session.tools[tool]
@@ -74,7 +74,7 @@ async def next_call(session: Session) -> bool:
         schema=spec.parameters,
         max_tokens=256,
     )
-    await session.call(tool, filled.value, origin=filled.block)
+    await session.call(tool, filled.value, origin=filled.block, said=filled.said)
     return True
 
 

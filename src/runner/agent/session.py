@@ -35,7 +35,7 @@ class Session:
         self.task = task
         self.steps: list[Step] = []
         self.tokens = 0
-        self.query = task.goal.text
+        self.query = task.as_seen(task.goal.text)
         """The question in every wording it was searched in."""
         self.read: list[tuple[Block, tuple[Excerpt, ...]]] = []
         """What tools returned: each block, and the lines of it that may be quoted."""
@@ -81,14 +81,16 @@ class Session:
         self.tokens += reply.usage.prompt_tokens + reply.usage.completion_tokens
         return reply
 
-    async def call(self, tool: str, arguments: JsonObject, *, origin: Block) -> ToolReply:
+    async def call(
+        self, tool: str, arguments: JsonObject, *, origin: Block, said: JsonObject | None = None
+    ) -> ToolReply:
         """Run a tool through the perimeter and remember what it returned. Raises `Stop`.
 
-        `origin` is the block the arguments were taken from.
+        `origin` is the block the arguments were taken from, and `said` how the model wrote them there.
         """
         if sum(isinstance(step, ToolStep) for step in self.steps) >= self._budget.steps:
             raise Stop(StopReason.STEPS)
-        if not self._guard.is_new(tool, arguments):
+        if not self._guard.is_new(tool, arguments if said is None else said):
             raise Stop(StopReason.NO_PROGRESS)
         self._tell("call", f"{tool} {json.dumps(dict(arguments), ensure_ascii=False)}")
         reply = await self._sealed_tools.call(

@@ -5,7 +5,7 @@
 fake of each. Interfaces hold no logic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -283,12 +283,22 @@ class Root:
     identity: Identity | None = None
 
 
+Veil: TypeAlias = Callable[[Sequence[str]], Sequence[str]]
+"""Texts in, and the same texts as a model elsewhere may see them, all of them at once."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantedCall:
-    """A call the policy allowed: normalised `arguments`, and the only `roots` it may touch."""
+    """A call the policy allowed: normalised `arguments`, and the only `roots` it may touch.
+
+    With a `veil`, whoever asked may not see everything that lies there. Then a tool that reads answers as if
+    the veiled texts and names were all there is: what it finds, in which order, and how long that is. A tool
+    that does so says it by a member `veils`, which is True; another never gets a veil.
+    """
 
     arguments: JsonObject = field(repr=False)
     roots: tuple[Root, ...]
+    veil: Veil | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -62,10 +62,15 @@ class Registration:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """A model's answer. `value` is the validated JSON when the request had a schema, else None."""
+    """A model's answer. `value` is the validated JSON when the request had a schema, else None.
+
+    `said` is the same value as the model wrote it, its tokens not restored: whoever goes on from an answer
+    goes by that, so that a model elsewhere cannot see from what follows what a token stands for.
+    """
 
     block: Block
     value: Any = field(repr=False)
+    said: Any = field(repr=False)
     usage: Usage
 
 
@@ -161,6 +166,8 @@ class SealedClient(Sealed):
                 pass
             case _:
                 assert_never(outgoing.decision)
+        if not self._boundary.registration(self._backend.name).terms.local:
+            task.expose()
         with failures_on_record(self._boundary.trace, sent, task=task.id):
             await anyio.to_thread.run_sync(self._boundary.trace.barrier)
             raw, reply = await self._answered(request, outgoing, decision, task, on_text)
@@ -170,11 +177,14 @@ class SealedClient(Sealed):
             label = join_labels([task.mark, *(block.label for block in blocks), decision.label])
             residue = decision.label if outgoing.yes is None else label
             block = task.mint(BlockKind.MODEL, reply.text, label, blocks, residue=residue, examined=examined)
+            if isinstance(decision, Redacted):
+                task.wrote(block, raw.text)
             if outgoing.yes is not None:
                 task.clearances.said(block, self._backend.name)
         size = len(raw.text.encode("utf-8", "surrogatepass"))
         record_result(self._boundary.trace, sent, "ok", task=task.id, size=size, block=block.id)
-        return Reply(block=block, value=_validated(reply, request), usage=reply.usage)
+        value, said = _validated_twice(reply, request, raw, outgoing.request)
+        return Reply(block=block, value=value, said=said, usage=reply.usage)
 
     @raises_bare
     async def embed(self, blocks: Sequence[Block], *, task: Task) -> Embeddings:
@@ -326,6 +336,23 @@ def _map_of(task: Task) -> Redactor:
     if task.redactor is None:
         raise SealError("a redacted request without a map")
     return task.redactor
+
+
+def _validated_twice(
+    reply: InferenceReply, request: InferenceRequest, raw: InferenceReply, sent: InferenceRequest
+) -> tuple[Any, Any]:
+    """Return the value of `reply`, a reply to `request`, and what was `raw` said to what was `sent`.
+
+    Both are validated. What fits as it was said, and not with its tokens restored, stays as it was said: what
+    follows must not tell a model elsewhere how long a value is. Raises `ReplyInvalid` otherwise.
+    """
+    said = _validated(raw, sent)
+    if reply is raw:
+        return said, said
+    try:
+        return _validated(reply, request), said
+    except ReplyInvalid:
+        return (_validated(raw, request), said)
 
 
 def _validated(reply: InferenceReply, request: InferenceRequest) -> Any:  # noqa: ANN401 - parsed JSON

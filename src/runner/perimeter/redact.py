@@ -17,7 +17,9 @@ from typing import Final
 from runner.kernel.errors import PerimeterError
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Json
-from runner.kernel.ports import Hit
+from runner.kernel.ports import Classifier, Hit
+from runner.perimeter.classify import classify_text
+from runner.perimeter.finding import ask_classifier
 from runner.perimeter.places import Known, Stretch, Values, merged
 
 LITERAL: Final = "literal"
@@ -61,10 +63,17 @@ class Redactor:
     """The map of one task: one matter, one user. Safe to use from several threads.
 
     Argument: `mint` returns random hexadecimal digits (32 of them), from which tokens are made. The same
-    value has the same token in one redactor, and two redactors share none but by chance.
+    value has the same token in one redactor, and two redactors share none but by chance. By itself:
+
+        redactor = Redactor(lambda: secrets.token_hex(16))
+        safe = redactor.redact("The client's fiscal code is RSSMRA80A01H501U.")
+        answer = redactor.restore(ask_somebody(safe))
+
+    Detectors miss things, so what `redact` returns is, in general, still personal data. Inside a runtime
+    nothing else is needed: with `perimeter.redaction: on` every request passes here, and is judged after.
     """
 
-    __slots__ = ("_entries", "_known", "_lock", "_mint", "_sent", "_taken", "_values")
+    __slots__ = ("_entries", "_known", "_lock", "_mint", "_own", "_sent", "_taken", "_values")
 
     def __init__(self, mint: Callable[[], str]) -> None:
         self._mint = mint
@@ -72,6 +81,7 @@ class Redactor:
         self._known: dict[str, Known] = {}
         self._values: dict[DataClass, Values] = {}  # those of `_known` above a class, made when needed
         self._entries: dict[str, Entry] = {}  # by value
+        self._own: dict[str, Entry] = {}  # by token
         self._taken: set[str] = set()  # every token, and everything seen that looks like one
         self._sent: dict[str, Entry] = {}  # by token
 
@@ -84,11 +94,29 @@ class Redactor:
         with self._lock:
             self._learn(text, hits)
 
-    def redact(self, text: str, hits: Sequence[Hit], *, above: DataClass) -> tuple[str, tuple[Removal, ...]]:
+    def redact(
+        self, text: str, *, above: DataClass = DataClass.C1, classifier: Classifier | None = None
+    ) -> str:
+        """Return `text` with tokens for what is found in it above the class `above`; `restore` undoes that.
+
+        For use by itself. Found is what `classifier` finds, the shipped rules when not given, and everything
+        found before. Raises `Unredactable` for what is found inside an encoding, and what the classifier
+        raises.
+        """
+        finding = classify_text(text) if classifier is None else ask_classifier(classifier, text)
+        redacted, removals = self.take_out(text, finding.spans, above=above)
+        self.mark_sent(removal.entry for removal in removals)
+        return redacted
+
+    def take_out(
+        self, text: str, hits: Sequence[Hit], *, above: DataClass, own: bool = False
+    ) -> tuple[str, tuple[Removal, ...]]:
         """Return `text` with everything above the class `above` replaced by tokens, and what was removed.
 
         Removed are `hits`, every known value wherever it stands, and a known value cut off at either end.
-        What looks like a token is replaced as well. Raises `Unredactable` for a hit inside an encoding.
+        What looks like a token is replaced as well, even one of this map: the text came from somebody else.
+        With `own` it did not: it was redacted by this map before, and its tokens stay. Raises `Unredactable`
+        for a hit inside an encoding.
         """
         if any(hit.data_class > above and not hit.redactable for hit in hits):
             raise Unredactable("something was found inside an encoding, and is denied, not redacted")
@@ -96,7 +124,7 @@ class Redactor:
             self._learn(text, hits)
             removals = tuple(
                 Removal(start=each.start, end=each.end, entry=self._entry(text[each.start : each.end], each))
-                for each in merged(self._stretches(text, hits, above))
+                for each in merged(self._stretches(text, hits, above, own=own))
             )
         pieces, position = [], 0
         for removal in removals:
@@ -125,16 +153,27 @@ class Redactor:
             case _:
                 return value
 
-    def holds(self, value: Json, *, sent: bool) -> DataClass:
+    def standing_in(self, text: str) -> tuple[Entry, ...]:
+        """Return the entries whose tokens stand in `text`, sent or not."""
+        with self._lock:
+            return tuple(self._own[token] for token in TOKEN.findall(text) if token in self._own)
+
+    def reveal(self, text: str) -> str:
+        """Return `text` with every token of this map restored, sent or not. For the user's own eyes."""
+        return TOKEN.sub(lambda found: self._own[found[0]].value if found[0] in self._own else found[0], text)
+
+    def holds(self, value: Json, *, sent: bool, said: str | None = None) -> DataClass:
         """Return the highest class of what `value` (parsed JSON) holds of the map, names included.
 
         C0 when it holds nothing. With `sent`, only values that left as tokens count: those a remote model
-        can ask for. A part of a word counts.
+        can ask for. A part of a word counts. `said` is what a model that sees tokens wrote `value` in: what
+        it spelled out there is a guess of its own, and whether it is right must show in nothing.
         """
         with self._lock:
             known = {entry.value: entry.data_class for entry in self._sent.values()} if sent else {}
             if not sent:
                 known = {text: each.data_class for text, each in self._known.items()}
+        known = {text: found for text, found in known.items() if not self._is_guess(text, said)}
         texts = [text.lower() for text in _strings(value)]
         held = [found for text, found in known.items() if any(text.lower() in each for each in texts)]
         return max(held, default=DataClass.C0)
@@ -142,8 +181,13 @@ class Redactor:
     def forget(self) -> None:
         """Drop the map: no token of it can be restored any more."""
         with self._lock:
-            for table in (self._known, self._values, self._entries, self._sent):
+            for table in (self._known, self._values, self._entries, self._own, self._sent):
                 table.clear()
+
+    def _is_guess(self, value: str, said: str | None) -> bool:
+        entry = self._entries.get(value)
+        asked = entry is not None and said is not None and entry.token in said
+        return said is not None and not asked and value.lower() in said.lower()
 
     # --- inside; the lock is held ----------------------------------------------------------------
 
@@ -160,11 +204,12 @@ class Redactor:
                 self._known[spelling] = Known(kind=kind, data_class=data_class)
                 self._values.clear()
 
-    def _stretches(self, text: str, hits: Iterable[Hit], above: DataClass) -> Iterator[Stretch]:
+    def _stretches(self, text: str, hits: Iterable[Hit], above: DataClass, *, own: bool) -> Iterator[Stretch]:
         for hit in hits:
             if hit.data_class > above and hit.start < hit.end:
                 yield Stretch(start=hit.start, end=hit.end, kind=hit.kind, data_class=hit.data_class)
-        for match in TOKEN.finditer(text):
+        kept = self._own if own else {}
+        for match in (each for each in TOKEN.finditer(text) if each[0] not in kept):
             yield Stretch(start=match.start(), end=match.end(), kind=LITERAL, data_class=DataClass.C0)
         if above not in self._values:
             known = {value: each for value, each in self._known.items() if each.data_class > above}
@@ -178,6 +223,7 @@ class Redactor:
             self._entries[value] = Entry(
                 token=token, value=value, kind=found.kind, data_class=found.data_class
             )
+            self._own[token] = self._entries[value]
             if found.data_class > DataClass.C0:
                 self._remember(value, found.kind, found.data_class)
         return self._entries[value]

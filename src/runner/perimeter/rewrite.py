@@ -6,8 +6,9 @@ Owns which texts of a request may be replaced. Leaves replacing to `redact.py` a
 Pure but for the map, which learns. Serves P1.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from runner.kernel.decisions import Span
 from runner.kernel.inference import InferenceRequest
@@ -28,15 +29,30 @@ class RedactedRequest:
 
 
 def redact_request(
-    request: InferenceRequest, redactor: Redactor, classifier: Classifier, *, above: DataClass
+    request: InferenceRequest,
+    redactor: Redactor,
+    classifier: Classifier,
+    *,
+    above: DataClass,
+    said: Mapping[str, str] = MappingProxyType({}),
+    veiled: Container[str | None] = (),
 ) -> RedactedRequest:
     """Return `request` with what is above the class `above` replaced, in its blocks and its schema.
 
     The schema's strings are replaced too, so that a constrained reply comes back in tokens; its member names
-    and patterns are not, so that what is found there is denied. Raises `Unredactable`, and whatever the
+    and patterns are not, so that what is found there is denied. `said` is, by block, what a model that sees
+    tokens wrote: that goes back as it came, so that nothing in it shows which of its guesses was right.
+    The blocks `veiled` hold tokens of this very map, which stay. Raises `Unredactable`, and whatever the
     classifier raises.
     """
     texts = dict(_texts(request))
+    blocks = {
+        f"/messages/{number}/blocks/{index}": block.id
+        for number, message in enumerate(request.messages)
+        for index, block in enumerate(message.blocks)
+    }
+    own = {pointer: said[block] for pointer, block in blocks.items() if block in said}
+    texts = {pointer: named for pointer, named in texts.items() if pointer not in own}
     hits = {pointer: ask_classifier(classifier, text, name).spans for pointer, (name, text) in texts.items()}
     for pointer, (_, text) in texts.items():  # all of it first: a value may be recognised in one place only
         redactor.learn(text, hits[pointer])
@@ -44,10 +60,15 @@ def redact_request(
     spans: list[Span] = []
     entries: dict[str, Entry] = {}
     for pointer, (_, text) in texts.items():
-        redacted[pointer], removals = redactor.redact(text, hits[pointer], above=above)
+        redacted[pointer], removals = redactor.take_out(
+            text, hits[pointer], above=above, own=blocks.get(pointer) in veiled
+        )
         for each in removals:
             spans.append(Span(pointer=pointer, start=each.start, end=each.end, kind=each.entry.kind))
             entries[each.entry.token] = each.entry
+    redacted |= own
+    for entry in (each for text in redacted.values() for each in redactor.standing_in(text)):
+        entries[entry.token] = entry
     return RedactedRequest(
         request=_rewritten(request, redacted), spans=tuple(spans), entries=tuple(entries.values())
     )

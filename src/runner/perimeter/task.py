@@ -18,7 +18,7 @@ from typing import Final, Literal, TypeAlias
 from runner.kernel.errors import ClassifierFault
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_labels
-from runner.kernel.messages import Block, BlockKind, JsonObject, Media
+from runner.kernel.messages import Block, BlockKind, JsonObject, Media, ToolCall
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Classifier, Hit
 from runner.perimeter.classify import EchoIndex, texts_in
@@ -28,6 +28,7 @@ from runner.perimeter.redact import Redactor
 from runner.perimeter.rewrite import RedactedRequest, redact_request
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
+from runner.perimeter.validate import parse_json, plain
 
 Outcome: TypeAlias = Literal["done", "failed", "cancelled", "stopped"]
 
@@ -73,8 +74,11 @@ class Task:
         "_opined",
         "_peak",
         "_residue",
+        "_said",
         "_trace",
+        "_veiled",
         "clearances",
+        "exposed",
         "goal",
         "id",
         "outcome",
@@ -113,6 +117,9 @@ class Task:
         self._blocks: dict[str, Block] = {}
         self.clearances = Clearances()
         self._opined: set[tuple[str, str]] = set()  # block and text: redaction leaves the one, not the other
+        self._said: dict[str, str] = {}  # by block: what a model that sees tokens wrote, before restoring
+        self._veiled: set[str | None] = set()  # blocks whose tokens are this task's own
+        self.exposed = False
         self._peak: Block | None = None
         self._matters = frozenset() if matter is None else frozenset({matter})
         label = Label(default=GOAL_DEFAULT) if data_class is None else Label(declared=data_class)
@@ -211,6 +218,8 @@ class Task:
         """
         label = join_labels(block.label for block in inputs)
         block = self.mint(BlockKind.DERIVED, text, label, inputs, residue=BOTTOM)
+        if any(each.id in self._veiled for each in inputs):
+            self.was_veiled(block)
         self._trace.append(
             records.Compact(inputs=tuple(item.id for item in inputs), block=block.id), task=self.id
         )
@@ -294,11 +303,73 @@ class Task:
         """
         if self.redactor is None or self._residue.data_class > above or len(self._mark.matters) > 1:
             return None
-        return redact_request(request, self.redactor, self._classifier, above=above)
+        return redact_request(
+            request, self.redactor, self._classifier, above=above, said=self._said, veiled=self._veiled
+        )
 
-    def held(self, arguments: JsonObject, *, sent: bool = False) -> DataClass:
-        """Return the class of the values of this task's map in `arguments`; see `Redactor.holds`."""
-        return DataClass.C0 if self.redactor is None else self.redactor.holds(arguments, sent=sent)
+    def expose(self) -> None:
+        """Note that a model elsewhere sees this task: from now on it may ask about what it was not shown.
+
+        What it composes is then answered from what it may see: see `veil`.
+        """
+        self.exposed = self.redactor is not None
+
+    def veil(self, texts: Sequence[str]) -> list[str]:
+        """Return `texts` as a model elsewhere may see them, with tokens for what is above `REDACTED_DEFAULT`.
+
+        All are looked at before the first is answered. Raises `Unredactable`, and what the classifier raises.
+        """
+        if self.redactor is None:
+            return list(texts)
+        hits = [ask_classifier(self._classifier, text).spans for text in texts]
+        for text, found in zip(texts, hits, strict=True):
+            self.redactor.learn(text, found)
+        return [
+            self.redactor.take_out(text, found, above=REDACTED_DEFAULT)[0]
+            for text, found in zip(texts, hits, strict=True)
+        ]
+
+    def as_seen(self, text: str) -> str:
+        """Return `text` as those see it that this task asks: behind the veil, if one of them is elsewhere."""
+        return self.veil([text])[0] if self.exposed else text
+
+    def behind(self, text: str) -> DataClass:
+        """Return the class of what stands behind the tokens in `text`; C0 without any."""
+        entries = () if self.redactor is None else self.redactor.standing_in(text)
+        return max((entry.data_class for entry in entries), default=DataClass.C0)
+
+    def reveal(self, text: str) -> str:
+        """Return `text` for the user's own eyes: with what stands behind its tokens."""
+        return text if self.redactor is None else self.redactor.reveal(text)
+
+    def was_veiled(self, block: Block) -> None:
+        """Note that the text of `block` came through the veil: its tokens are this task's own."""
+        self._veiled.add(block.id)
+
+    def wrote(self, block: Block, said: str) -> None:
+        """Keep what a model elsewhere `said` in `block`, before its tokens were restored."""
+        if self.redactor is not None:
+            self._said[block.id] = said
+
+    def as_said(self, call: ToolCall) -> ToolCall:
+        """Return `call` in the words of the model that asked for it, its tokens not restored, if it did."""
+        try:
+            said = parse_json(self._said[call.origin.id])
+        except (KeyError, ValueError):
+            return call
+        if not isinstance(said, dict) or self.redactor is None:
+            return call
+        same = self.redactor.restore(said) == plain(call.arguments)
+        return replace(call, arguments=said) if same else call
+
+    def held(self, arguments: JsonObject, *, origin: Block, sent: bool = False) -> DataClass:
+        """Return the class of the values of this task's map in `arguments`, taken from `origin`.
+
+        See `Redactor.holds`: what a model elsewhere spelled out by itself does not count.
+        """
+        if self.redactor is None:
+            return DataClass.C0
+        return self.redactor.holds(arguments, sent=sent, said=self._said.get(origin.id))
 
     def end(self, outcome: Outcome) -> None:
         """Close the task on record, bring everything about it to disk, and drop its map."""

@@ -20,7 +20,7 @@ from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
 from runner.kernel.errors import ToolError, raises_bare
 from runner.kernel.labels import DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
-from runner.kernel.ports import Approver, Effect, Excerpt, Root, Tool, ToolOutput
+from runner.kernel.ports import Approver, Effect, Excerpt, Root, Tool, ToolOutput, Veil
 from runner.perimeter.aside import aside
 from runner.perimeter.asking import ask_person
 from runner.perimeter.policy import MATTERS_MEET, NO_MATTER, Policy, decide, matters_of, narrow, reach
@@ -118,7 +118,10 @@ class SealedTools(Sealed):
         bounded = is_bounded(call.arguments)
         if not bounded:
             call = replace(call, arguments={})
-        residue = task.residue.with_detected(task.held(call.arguments))
+        veiled = bounded and self._is_veiled(call, task)
+        call = task.as_said(call) if veiled else call
+        held = DataClass.C0 if veiled else task.held(call.arguments, origin=call.origin)
+        residue = task.residue.with_detected(held)
         context = _Seen(mark=task.mark, residue=residue, matters=task.matters)
         verdict = self._verdict(call, task) if bounded else UNBOUNDED
         matters = context.matters | self._reached(call, verdict, context)
@@ -137,7 +140,21 @@ class SealedTools(Sealed):
                 pass
             case _:
                 assert_never(verdict)
-        return await self._run(call, decision, context, task)
+        return await self._run(call, decision, context, task, veil=task.veil if veiled else None)
+
+    def _is_veiled(self, call: ToolCall, task: Task) -> bool:
+        """Say whether a model elsewhere gets to see what `call` returns: then it is answered from that.
+
+        Otherwise the answer would tell it what it may not see: which of its guesses stands in a file, and
+        how long what it cannot see is. Only a tool that says so goes by a veil; what another returns for a
+        value stays here.
+        """
+        grant = self._workshop.policy.grants.get(call.tool)
+        if not task.exposed or grant is None or grant.effect is not Effect.READ or not grant.roots:
+            return False
+        if getattr(self._tools.get(call.tool), "veils", False) is not True:
+            return False
+        return all(_residue_of(root).data_class <= REDACTED_DEFAULT for root in grant.roots)
 
     def _decided(self, call: ToolCall, matters: AbstractSet[str]) -> ToolVerdict:
         if call.tool not in self._tools:
@@ -162,14 +179,20 @@ class SealedTools(Sealed):
             return verdict
         effect = self._workshop.policy.grants[call.tool].effect
         sink = _sink(effect, narrow(self._workshop.policy, call, task.matters).roots)
-        if task.held(call.arguments, sent=True) > sink:
+        if task.held(call.arguments, origin=call.origin, sent=True) > sink:
             return Deny(
                 rule="restored-value-to-sink", hint=f"{call.tool} may not be given what stood behind a token"
             )
         return verdict
 
     async def _run(
-        self, call: ToolCall, decision: records.PolicyDecision, context: _Seen, task: Task
+        self,
+        call: ToolCall,
+        decision: records.PolicyDecision,
+        context: _Seen,
+        task: Task,
+        *,
+        veil: Veil | None,
     ) -> ToolReply:
         trace, tool = self._workshop.trace, self._tools[call.tool]
         effect = self._workshop.policy.grants[call.tool].effect
@@ -185,7 +208,8 @@ class SealedTools(Sealed):
         await self._to_disk()
         status: Literal["ok", "error"] = "ok"
         try:
-            output = await anyio.to_thread.run_sync(tool.run, granted, abandon_on_cancel=True)
+            run = partial(tool.run, replace(granted, veil=veil))
+            output = await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
             _check_output(output)
         except ToolError as error:
             status, output = "error", ToolOutput(text=f"error: {error}")
@@ -195,8 +219,11 @@ class SealedTools(Sealed):
         residues = [own, *(_residue_of(root) for root in reached)]
         context = context.join([own, *(_label_of(root) for root in reached)], residues)
         text = output.text
+        context = replace(context, mark=context.mark.with_detected(task.behind(text)))
         examined = await aside(partial(task.examine, text), size=len(text))
         block = task.mint(BlockKind.TOOL, text, context.mark, residue=context.residue, examined=examined)
+        if veil is not None:
+            task.was_veiled(block)
         result = records.ToolResult(
             call_id=decision.call_id,
             status=status,

@@ -77,4 +77,5 @@ async def test_i7_a_goal_that_cannot_be_classified_opens_nothing(make_world: Any
         async with world.perimeter.task("Rossi"):
             pass
     assert "Rossi" not in str(fault.value)
-    assert world.records("task_start") == world.records("task_end") == []
+    (start,), (end,) = world.records("task_start"), world.records("task_end")
+    assert (start["class"], end["outcome"]) == ("C3", "failed"), "on record, as what nobody could read"

@@ -40,7 +40,7 @@ def hits(text: str, *values: str, kind: str = "persona", redactable: bool = True
 
 def redact(made: Redactor, text: str, *values: str, kind: str = "persona") -> str:
     """Redact and mark as sent."""
-    redacted, removals = made.redact(text, hits(text, *values, kind=kind), above=C1)
+    redacted, removals = made.take_out(text, hits(text, *values, kind=kind), above=C1)
     made.mark_sent(removal.entry for removal in removals)
     return redacted
 
@@ -97,7 +97,7 @@ def test_i7_when_no_token_is_free_nothing_is_redacted() -> None:
 
 def test_only_tokens_that_were_sent_are_restored() -> None:
     made = redactor()
-    redacted, removals = made.redact(SECRET, hits(SECRET, SECRET), above=C1)
+    redacted, removals = made.take_out(SECRET, hits(SECRET, SECRET), above=C1)
     assert made.restore(redacted) == redacted
     made.mark_sent(removal.entry for removal in removals)
     assert made.restore(redacted) == SECRET
@@ -152,7 +152,7 @@ def test_a_map_that_was_forgotten_restores_nothing() -> None:
 
 def test_i12_no_repr_shows_a_value() -> None:
     made = redactor()
-    redacted, removals = made.redact(SECRET, hits(SECRET, SECRET), above=C1)
+    redacted, removals = made.take_out(SECRET, hits(SECRET, SECRET), above=C1)
     assert SECRET not in f"{made!r}{removals!r}"
     assert redacted not in repr(made)
 
@@ -200,7 +200,7 @@ def test_overlapping_hits_become_one_token_of_the_more_sensitive_kind() -> None:
     text = "tel. 06 1234567 int. 8"
     phone = FakeHit(start=5, end=15, data_class=C2, kind="phone")
     other = FakeHit(start=8, end=22, data_class=DataClass.C3, kind="other")
-    redacted, (removal,) = made.redact(text, [phone, other], above=C1)
+    redacted, (removal,) = made.take_out(text, [phone, other], above=C1)
     assert (removal.start, removal.end, removal.entry.kind) == (5, 22, "other")
     assert redacted == f"tel. {removal.entry.token}"
 
@@ -208,14 +208,14 @@ def test_overlapping_hits_become_one_token_of_the_more_sensitive_kind() -> None:
 def test_only_what_is_above_the_ceiling_is_removed() -> None:
     text = "P.IVA 12345678901"
     vat = FakeHit(start=6, end=17, data_class=C1, kind="partita_iva")
-    assert redactor().redact(text, [vat], above=C1) == (text, ())
-    assert "12345678901" not in redactor().redact(text, [vat], above=DataClass.C0)[0]
+    assert redactor().take_out(text, [vat], above=C1) == (text, ())
+    assert "12345678901" not in redactor().take_out(text, [vat], above=DataClass.C0)[0]
 
 
 def test_p1_what_lies_inside_an_encoding_is_not_redacted_but_denied() -> None:
     text = f"base64 {SECRET}"
     with pytest.raises(Unredactable, match="inside an encoding"):
-        redactor().redact(text, hits(text, SECRET, redactable=False), above=C1)
+        redactor().take_out(text, hits(text, SECRET, redactable=False), above=C1)
 
 
 def test_an_encoding_that_was_seen_is_removed_where_nobody_opens_it() -> None:
@@ -259,7 +259,7 @@ def test_a_huge_text_with_many_values_takes_seconds_at_most() -> None:
     found = [FakeHit(start=at * 58, end=at * 58 + 11, data_class=C2, kind="n") for at in range(20_000)]
     assert text[58 : 58 + 11] == values[1]
     began = time.monotonic()
-    redacted = made.redact(text, found, above=C1)[0]
+    redacted = made.take_out(text, found, above=C1)[0]
     assert time.monotonic() - began < 20
     assert len(TOKEN.findall(redacted)) == 20_000
 
@@ -285,7 +285,7 @@ def test_i8_arguments_that_hold_a_sent_value_are_known_by_its_class() -> None:
     made = redactor()
     made.learn("Anna Verdi", hits("Anna Verdi", "Anna Verdi"))
     redact(made, SECRET, SECRET)
-    made.redact("Anna Verdi", (), above=C1)  # a request that was denied in the end
+    made.take_out("Anna Verdi", (), above=C1)  # a request that was denied in the end
     assert made.holds({"a": [{"b": f"about {SECRET.upper()}x"}]}, sent=True) is C2
     assert made.holds({SECRET: 1}, sent=True) is C2
     assert made.holds({"a": "Anna Verdi"}, sent=True) is DataClass.C0

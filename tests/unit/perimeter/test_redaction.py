@@ -152,8 +152,20 @@ async def test_a_constrained_reply_is_restored_on_its_leaves_and_fits_the_origin
     assert SECRET not in wires(world)
 
 
-async def test_a_restored_reply_is_validated_again(remote: Any) -> None:
+async def test_a_restored_reply_is_validated_again_and_what_does_not_fit_stays_as_it_was_said(
+    remote: Any,
+) -> None:
+    """A second question would tell the model that the value did not fit: how long it is, how it begins."""
     schema = {"type": "object", "properties": {"answer": {"type": "string", "pattern": "^\\["}}}
+    world = remote(replies=[repeat('{{"answer": "{}"}}')])
+    with world.perimeter.task(SECRET) as task:
+        reply = await world.client.infer(asking(task.goal, schema=schema), task=task)
+    assert reply.value == reply.said
+    assert re.fullmatch(TOKEN, reply.value["answer"])
+
+
+async def test_a_reply_is_validated_as_it_was_said_too(remote: Any) -> None:
+    schema = {"type": "object", "properties": {"answer": {"type": "string", "pattern": "^Mario"}}}
     world = remote(replies=[repeat('{{"answer": "{}"}}')])
     with world.perimeter.task(SECRET) as task:
         with pytest.raises(ReplyInvalid, match="schema_violation") as caught:

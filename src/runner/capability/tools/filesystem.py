@@ -23,6 +23,7 @@ from runner.capability.tools.pages import (
     parse_whole,
     piece_of,
     split_lines,
+    veiled,
 )
 from runner.capability.tools.paths import resolve, shown, virtual
 from runner.capability.tools.search import SearchText
@@ -46,6 +47,7 @@ class ListDir:
     opener: Opener | None = None
 
     effect: ClassVar[Effect] = Effect.READ
+    veils: ClassVar[bool] = True
     path_arguments: ClassVar[frozenset[str]] = frozenset({"path"})
     spec: ClassVar[ToolSpec] = ToolSpec(
         name="list_dir",
@@ -60,12 +62,13 @@ class ListDir:
     def run(self, call: GrantedCall) -> ToolOutput:
         """Return the listing; raise `ToolError`."""
         check_names(call.arguments, self.spec)
-        target = resolve(parse_text(call.arguments, "path", PATH_LENGTH, default="."), call.roots)
+        path = parse_text(call.arguments, "path", PATH_LENGTH, default=".")
+        target = resolve(veiled(call, [path])[0], call.roots)
         if target is None:
             return ToolOutput(text=self._roots(call.roots))
         root, parts = target
         folder = Beneath(root, limits=self.limits, opener=self.opener).entries(parts)
-        lines = list(map(_entry, folder.entries[: self.names]))
+        lines = _lines(call, folder.entries)[: self.names]
         ends = accumulate(len(line) + 1 for line in lines)
         fitting = lines[: sum(end <= self.total_chars for end in ends)]
         notes = [] if folder.entries else ["(empty)"]
@@ -98,6 +101,7 @@ class ReadFile:
     opener: Opener | None = None
 
     effect: ClassVar[Effect] = Effect.READ
+    veils: ClassVar[bool] = True
     path_arguments: ClassVar[frozenset[str]] = frozenset({"path"})
     spec: ClassVar[ToolSpec] = ToolSpec(
         name="read_file",
@@ -124,12 +128,12 @@ class ReadFile:
         check_names(call.arguments, self.spec)
         first = parse_whole(call.arguments, "start_line", default=1)
         count = parse_whole(call.arguments, "max_lines", default=LINES_AT_ONCE, most=LINES_AT_ONCE)
-        target = resolve(parse_text(call.arguments, "path", PATH_LENGTH), call.roots)
+        target = resolve(veiled(call, [parse_text(call.arguments, "path", PATH_LENGTH)])[0], call.roots)
         if target is None:
             raise ToolError("that is not a file: list_dir shows the files there are")
         root, parts = target
         found = Beneath(root, limits=self.limits, opener=self.opener).load(parts)
-        lines = split_lines(found.text)
+        lines = split_lines(veiled(call, [found.text])[0])
         if first > max(1, len(lines)):
             raise ToolError(f"start_line is past the end: the file has {len(lines)} lines")
         return self._page(virtual(root, parts), found, lines, first, count)
@@ -153,8 +157,17 @@ class ReadFile:
         )
 
 
-def _entry(entry: Entry) -> str:
+def _lines(call: GrantedCall, entries: Sequence[Entry]) -> list[str]:
+    """Return a line for each of `entries`; behind a veil in the order of what is seen of them."""
+    lines = [_entry(entry, sized=call.veil is None) for entry in entries]
+    return lines if call.veil is None else sorted(call.veil(lines))
+
+
+def _entry(entry: Entry, *, sized: bool) -> str:
+    """Return the line of `entry`. Its size says how long what is veiled in it is."""
     match entry.kind:
+        case Kind.FILE if not sized:
+            return shown(entry.name)
         case Kind.FILE:
             return f"{shown(entry.name)} ({entry.size:,} bytes)"
         case Kind.FOLDER:

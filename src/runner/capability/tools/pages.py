@@ -8,14 +8,14 @@ long to show whole, the excerpt is exactly the piece shown.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from runner.capability.tools.ranking import Relevance, cut
 from runner.kernel.errors import ToolError
 from runner.kernel.messages import JsonObject, ToolSpec
-from runner.kernel.ports import Excerpt
+from runner.kernel.ports import Excerpt, GrantedCall
 
 PATH_LENGTH: Final = 1000
 """Characters of a path argument."""
@@ -55,6 +55,11 @@ def split_lines(text: str) -> tuple[str, ...]:
     """Return the lines of `text` without their ends; a last end opens no further line."""
     lines = _LINE_END.split(text)
     return tuple(lines[:-1] if not lines[-1] else lines)
+
+
+def veiled(call: GrantedCall, texts: Sequence[str]) -> Sequence[str]:
+    """Return `texts` as whoever asked may see them."""
+    return texts if call.veil is None else call.veil(texts)
 
 
 def check_names(arguments: JsonObject, spec: ToolSpec) -> None:

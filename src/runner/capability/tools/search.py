@@ -22,6 +22,7 @@ from runner.capability.tools.pages import (
     parse_text,
     piece_of,
     split_lines,
+    veiled,
 )
 from runner.capability.tools.paths import resolve, virtual
 from runner.capability.tools.ranking import DEFAULT, Document, Ranking, Tuning, rank
@@ -55,6 +56,7 @@ class SearchText:
     opener: Opener | None = None
 
     effect: ClassVar[Effect] = Effect.READ
+    veils: ClassVar[bool] = True
     path_arguments: ClassVar[frozenset[str]] = frozenset({"path"})
     spec: ClassVar[ToolSpec] = ToolSpec(
         name="search_text",
@@ -79,9 +81,11 @@ class SearchText:
         """Return the best lines by file, each also as an excerpt; raise `ToolError`."""
         check_names(call.arguments, self.spec)
         query = parse_text(call.arguments, "query", QUERY_LENGTH)
-        target = resolve(parse_text(call.arguments, "path", PATH_LENGTH, default="."), call.roots)
+        path = parse_text(call.arguments, "path", PATH_LENGTH, default=".")
+        target = resolve(veiled(call, [path])[0], call.roots)
         places = [(root, ()) for root in call.roots] if target is None else [target]
         gathered = self._gather(places, strict=target is not None)
+        gathered.documents = _seen_by(call, gathered.documents)
         ranking = rank(query, gathered.documents, self.tuning)
         notes = gathered.notes()
         if not ranking.passages:
@@ -139,6 +143,19 @@ class SearchText:
             file.pieces.update(fresh)
             files[passage.document] = file
         return files
+
+
+def _seen_by(call: GrantedCall, documents: list[Document]) -> list[Document]:
+    """Return `documents` as whoever asked may see them, names and their order included.
+
+    All of them are looked at first: a value may be recognised in one place only.
+    """
+    if call.veil is None:
+        return documents
+    names = [document.name for document in documents]
+    texts = call.veil([*names, *("\n".join(document.lines) for document in documents)])
+    pairs = sorted(zip(texts[: len(names)], texts[len(names) :], strict=True))
+    return [Document(name=name, lines=split_lines(text)) for name, text in pairs]
 
 
 @dataclass(slots=True, kw_only=True)
