@@ -24,7 +24,7 @@ from runner.kernel.ports import Classifier, Hit
 from runner.perimeter.classify import EchoIndex, texts_in
 from runner.perimeter.declassify import Clearances, Regions, class_outside, left_of
 from runner.perimeter.finding import ask_classifier
-from runner.perimeter.redact import Redactor
+from runner.perimeter.redact import Redactor, Unredactable
 from runner.perimeter.rewrite import RedactedRequest, redact_request
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
@@ -317,17 +317,15 @@ class Task:
     def veil(self, texts: Sequence[str]) -> list[str]:
         """Return `texts` as a model elsewhere may see them, with tokens for what is above `REDACTED_DEFAULT`.
 
-        All are looked at before the first is answered. Raises `Unredactable`, and what the classifier raises.
+        All are looked at before the first is answered. Of one that hides something inside an encoding nothing
+        is seen. Raises what the classifier raises.
         """
         if self.redactor is None:
             return list(texts)
         hits = [ask_classifier(self._classifier, text).spans for text in texts]
         for text, found in zip(texts, hits, strict=True):
             self.redactor.learn(text, found)
-        return [
-            self.redactor.take_out(text, found, above=REDACTED_DEFAULT)[0]
-            for text, found in zip(texts, hits, strict=True)
-        ]
+        return [_veiled(self.redactor, text, found) for text, found in zip(texts, hits, strict=True)]
 
     def as_seen(self, text: str) -> str:
         """Return `text` as those see it that this task asks: behind the veil, if one of them is elsewhere."""
@@ -458,6 +456,13 @@ def _of_fault(fault: Exception, *, as_c3: bool) -> DataClass:
     if as_c3:
         return DataClass.C3
     raise ClassifierFault(f"the classifier failed ({type(fault).__name__})") from None
+
+
+def _veiled(redactor: Redactor, text: str, found: Sequence[Hit]) -> str:
+    try:
+        return redactor.take_out(text, found, above=REDACTED_DEFAULT)[0]
+    except Unredactable:
+        return ""
 
 
 def _payload(text: str) -> bytes:
