@@ -35,8 +35,6 @@ from runner.perimeter.trace.log import Trace
 
 UNJUDGED: Final = Label(declared=DataClass.C3)
 """The label of a question: what it is about may be anything."""
-ANSWER_WITHIN_S: Final = 120.0
-"""How long one question may take at most, whatever the profile allows other exchanges."""
 
 
 class Gate(Protocol):
@@ -111,7 +109,7 @@ class LocalModel:
                         self._backend,
                         transport=way.transport,
                         credential=None,
-                        timeout_s=min(way.timeout_s, ANSWER_WITHIN_S),
+                        timeout_s=way.timeout_s,
                         on_text=None,
                     )
                 size = len(reply.text.encode("utf-8", "surrogatepass"))
