@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify import Classifier, EchoIndex, Rule
 from runner.perimeter.classify import pattern as patterns
+from runner.perimeter.classify.lexicon import LEXICON
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.views import fold
 from runner.perimeter.classify.words import starts_of, words_of
@@ -30,9 +31,11 @@ def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def test_a_subject_is_not_looked_for_without_a_person(searched: list[int]) -> None:
-    assert Classifier().classify(SUBJECT).data_class is DataClass.C0
+    person = Rule(name="person", kind="person", data_class=DataClass.C2, pattern="Aldo Neri")
+    classifier = Classifier((*LEXICON, person))
+    assert classifier.classify(SUBJECT).data_class is DataClass.C0
     assert searched == []
-    assert Classifier().classify(f"{SUBJECT} Cosi' il sig. Aldo Neri.").data_class is DataClass.C3
+    assert classifier.classify(f"{SUBJECT} Cosi' Aldo Neri.").data_class is DataClass.C3
     assert searched != []
 
 
