@@ -4,7 +4,8 @@
 Owns a bounded memory of answers. A request repeats what was sent before it, so that without this every step
 would pay for all steps. Leaves judging to the classifier; a fault is not remembered (I7).
 The key holds the classifier's version, which names its very rules and registers: an answer cannot cross a
-change of either. It holds a digest of the text, never the text. Second opinions are remembered the same way.
+change of either; the answer about echoes cannot cross what was read since, where that may change it. It
+holds a digest of the text, never the text. Second opinions are remembered the same way.
 """
 
 from collections.abc import Hashable
@@ -13,9 +14,10 @@ from typing import Final, Generic, TypeVar
 
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Classifier
+from runner.perimeter.classify import EchoIndex
 from runner.perimeter.finding import ask_classifier
 
-CAPACITY: Final = 8192
+CAPACITY: Final = 32_768
 """Answers remembered, each some 200 bytes."""
 
 Answer = TypeVar("Answer")
@@ -68,6 +70,18 @@ class JudgedTexts(Remembered[DataClass]):
         found = self.recall(key)
         if found is None:
             found = ask_classifier(classifier, text, source).data_class
+            self.keep(key, found)
+        return found
+
+    def echo_of(self, echo: EchoIndex, text: str) -> DataClass:
+        """Return the class of what `text` repeats of what `echo` holds; raise nothing.
+
+        What is remembered meanwhile makes another version, unless it cannot change the answer.
+        """
+        key = (echo.version, digest_text(text))
+        found = self.recall(key)
+        if found is None:
+            found = echo.class_of(text)
             self.keep(key, found)
         return found
 

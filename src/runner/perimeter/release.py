@@ -78,13 +78,13 @@ class Rules:
 
         What can be read in media that the text carries, as base64, counts as if it stood there in clear. Of a
         picture, that is all that counts: its base64 is no text, but for a credential or a client in it.
-        Raises what the classifier raises. An echo is looked for anew each time: what was read since may have
-        changed the answer.
+        Raises what the classifier raises.
         """
         rules = (self.fragments or self.classifier) if is_picture(text, source) else self.classifier
-        found = max(self.judged.class_of(rules, text, source), self.echo.class_of(text))
+        found = max(self.judged.class_of(rules, text, source), self.judged.echo_of(self.echo, text))
         for each in carried(text):
-            found = max(found, self.judged.class_of(self.classifier, each, None), self.echo.class_of(each))
+            inside = self.judged.class_of(self.classifier, each, None)
+            found = max(found, inside, self.judged.echo_of(self.echo, each))
         return found
 
     def class_outside(self, text: str, source: str | None, regions: Regions) -> DataClass:
@@ -192,7 +192,8 @@ def detect(
             found = max(found, class_of_host(wire.address.host))
         if rules.fragments is None:
             return found
-        return max(found, across([each.text for each in texts if each.is_value], rules.fragments))
+        values = [each.text for each in texts if each.is_value]
+        return max(found, across(values, rules.fragments, rules.judged))
     except Exception:
         if rules.fault_as_c3:
             return DataClass.C3

@@ -5,7 +5,7 @@ Owns putting the texts of one request together and looking across the seams. A r
 before it, so this reaches over the conversation. Leaves what is looked for to the classifier it is given:
 only what cannot arise by chance (credentials by shape, the client register), for seams make strangers
 neighbours.
-Carries I6. Time is linear in the texts.
+Carries I6. Time is linear in the texts; a request that repeats the last one pays for what is new in it.
 """
 
 from bisect import bisect_right
@@ -16,6 +16,7 @@ from typing import Final
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Classifier
 from runner.perimeter.finding import ask_classifier
+from runner.perimeter.judged import JudgedTexts, digest_text
 
 _APART: Final = "\n\nzzq zzq zzq\n\n"
 """Stands between two windows: more strange words in a row than a name may have in it."""
@@ -24,23 +25,38 @@ _REACH: Final = 256
 """Characters on either side of a seam that are looked at: more than a credential told by its shape has."""
 
 
-def across(texts: Sequence[str], fragments: Classifier) -> DataClass:
-    """Return the class of what `fragments` finds across the seams of `texts`.
+def across(texts: Sequence[str], fragments: Classifier, judged: JudgedTexts) -> DataClass:
+    """Return the class of what `fragments` finds across the seams of `texts`; `judged` keeps the answers.
 
     What lies inside one text is not counted: it is judged by itself. Raises what the classifier raises.
     """
     pieces = [text for text in texts if text]
-    drawn, seams, size = [], [], 0
-    for window in (each for at in range(len(pieces) - 1) for each in _windows(pieces, at)):
-        drawn.append("".join(window))
+    windows = [window for at in range(len(pieces) - 1) for window in _windows(pieces, at)]
+    keys = {
+        (fragments.version, *map(len, window), digest_text("".join(window))): window for window in windows
+    }
+    classes = {key: judged.recall(key) for key in keys}
+    new = [key for key, known in classes.items() if known is None]
+    for key, found in zip(new, _classes_of([keys[key] for key in new], fragments), strict=True):
+        judged.keep(key, found)
+        classes[key] = found
+    return max(filter(None, classes.values()), default=DataClass.C0)
+
+
+def _classes_of(windows: Sequence[Sequence[str]], fragments: Classifier) -> list[DataClass]:
+    """Return for each of `windows` the class of what crosses a seam in it; all are looked at together."""
+    classes = [DataClass.C0 for _ in windows]
+    starts, seams, size = [], [], 0
+    for window in windows:
+        starts.append(size)
         seams += [size + length for length in accumulate(map(len, window[:-1]))]
-        size += len(drawn[-1]) + len(_APART)
-    if not drawn:
-        return DataClass.C0
-    spans = ask_classifier(fragments, _APART.join(drawn)).spans
-    return max(
-        (span.data_class for span in spans if _crosses(seams, span.start, span.end)), default=DataClass.C0
-    )
+        size += sum(map(len, window)) + len(_APART)
+    if windows:
+        for span in ask_classifier(fragments, _APART.join(map("".join, windows))).spans:
+            if _crosses(seams, span.start, span.end):
+                at = bisect_right(starts, span.start) - 1
+                classes[at] = max(classes[at], span.data_class)
+    return classes
 
 
 def _windows(pieces: Sequence[str], at: int) -> Iterator[Sequence[str]]:

@@ -2,6 +2,7 @@
 """I6, I7: an answer is remembered for one text, field, set of rules and registers; a fault is not."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -95,3 +96,63 @@ def test_memory_is_bounded_and_what_is_used_stays() -> None:
 
 def test_lone_surrogates_are_texts_too() -> None:
     assert JudgedTexts().class_of(Classifier(), "\ud800", "\udfff") is DataClass.C0
+
+
+PASSAGE = "la linea di montaggio va trasferita entro agosto senza avvisare nessuno"
+
+
+class Counting(EchoIndex):
+    """An index that counts what it was asked."""
+
+    asked = 0
+
+    def class_of(self, text: str) -> DataClass:
+        self.asked += 1
+        return super().class_of(text)
+
+
+def test_an_echo_is_looked_for_again_only_where_what_was_read_may_change_the_answer() -> None:
+    """What a task reads next has mostly nothing of what it said before: no step pays for that again."""
+    judged, echo = JudgedTexts(), Counting(b"k" * 16)
+    echo.remember("un testo letto prima di tutto il resto, lungo quanto basta per otto parole", DataClass.C2)
+    assert [judged.echo_of(echo, PASSAGE) for _ in range(3)] == [DataClass.C0] * 3
+    assert echo.asked == 1
+    for step in range(20):
+        words = " ".join(f"parola{step}{number}" for number in range(12))
+        echo.remember(words, DataClass.C2)
+        assert judged.echo_of(echo, PASSAGE) is DataClass.C0
+    assert echo.asked == 1
+    echo.remember(f"allegato: {PASSAGE}.", DataClass.C2)
+    assert judged.echo_of(echo, PASSAGE) is DataClass.C2
+    echo.remember(f"riservato: {PASSAGE}.", DataClass.C3)
+    assert judged.echo_of(echo, PASSAGE) is DataClass.C3
+    assert echo.asked == 3
+
+
+@pytest.mark.parametrize("cut", range(6, 11))
+def test_no_cut_of_a_passage_hides_a_later_echo(cut: int) -> None:
+    """Half of it was read before: whichever half comes next, the answer is asked for again."""
+    words = PASSAGE.split()
+    halves = (" ".join(words[:cut]), " ".join(words[cut - 6 :]))
+    for first, second in (halves, halves[::-1]):
+        judged, echo = JudgedTexts(), EchoIndex(b"k" * 16)
+        for read in (first, second):
+            echo.remember(read, DataClass.C3)
+            assert judged.echo_of(echo, PASSAGE) is echo.class_of(PASSAGE)
+        assert judged.echo_of(echo, PASSAGE) is DataClass.C3
+
+
+def test_a_request_that_repeats_the_last_one_is_looked_at_across_its_new_seams_only() -> None:
+    fragments = FakeClassifier()
+    judging = replace(rules(Classifier()), fragments=fragments)
+    history: list[str] = []
+    for step in range(20):
+        history.append(f"content of step {step} " * 40)
+        before = sum(map(len, fragments.seen))
+        detect(wire(*history), judging)
+        read = sum(map(len, fragments.seen)) - before
+        assert read < 4096, step
+        assert read > 0 or step == 0
+    before = len(fragments.seen)
+    detect(wire(*history), judging)
+    assert len(fragments.seen) == before

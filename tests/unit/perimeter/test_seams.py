@@ -11,6 +11,7 @@ from runner.kernel.labels import DataClass
 from runner.kernel.ports import Locality
 from runner.kernel.registers import Listed
 from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
+from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.release import Rules, detect
 from runner.perimeter.seams import across
 from runner.testing import FakeClassifier
@@ -81,9 +82,9 @@ def test_seams_make_no_findings_of_neighbours(body: Any) -> None:
 
 
 def test_what_lies_inside_one_text_is_not_counted_twice() -> None:
-    assert across([f"a {AWS}", "b"], FINDER) is DataClass.C0
-    assert across([AWS], FINDER) is DataClass.C0
-    assert across([], FINDER) is DataClass.C0
+    assert across([f"a {AWS}", "b"], FINDER, JudgedTexts()) is DataClass.C0
+    assert across([AWS], FINDER, JudgedTexts()) is DataClass.C0
+    assert across([], FINDER, JudgedTexts()) is DataClass.C0
 
 
 def test_i7_a_fault_across_seams_closes() -> None:

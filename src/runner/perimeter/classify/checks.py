@@ -66,7 +66,8 @@ _CARD_LENGTHS: Final = {"3": (15,), "4": (13, 16, 19), "5": (16,), "2": (16,), "
 
 
 def _compact(candidate: str) -> str:
-    return "".join(filter(str.isalnum, candidate)).upper()
+    plain = candidate if candidate.isalnum() else "".join(filter(str.isalnum, candidate))
+    return plain.upper()
 
 
 def _one_case(candidate: str) -> bool:

@@ -11,7 +11,7 @@ The index lives in memory and is never written. It holds numbers only. It is bou
 the oldest sources are forgotten first.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final
 
@@ -38,7 +38,7 @@ class EchoIndex:
     every request, so that a document that quotes it cannot shut the way out for everything.
     """
 
-    __slots__ = ("_common", "_key", "_new", "_old", "_registers", "_room")
+    __slots__ = ("_asked", "_common", "_key", "_new", "_old", "_registers", "_room", "version")
 
     def __init__(
         self,
@@ -53,6 +53,9 @@ class EchoIndex:
         self._room = max(1, capacity // 2)
         self._new: dict[int, DataClass] = {}
         self._old: dict[int, DataClass] = {}
+        self._asked: set[int] = set()
+        self.version = object()
+        """Another object whenever an answer given before may have changed: a key for remembering answers."""
         self._common = frozenset(
             mark for formula in (*FORMULAS, *ours) for mark in self._marks(words_of(fold(formula).data))
         )
@@ -65,11 +68,17 @@ class EchoIndex:
         """Take the fingerprints of `text`, a source of class `data_class`; below C2 nothing is kept."""
         if data_class < DataClass.C2:
             return
+        first, raised = not self._new and not self._old, []
         for mark in set(self._marks(self._words(fold(text)))) - self._common:
-            known = max(self._new.get(mark, data_class), self._old.get(mark, data_class))
+            known = max(self._new.get(mark, DataClass.C0), self._old.get(mark, DataClass.C0))
+            if known < data_class:
+                raised.append(mark)
             self._new[mark] = max(known, data_class)
             if len(self._new) >= self._room:
                 self._old, self._new = self._new, {}
+                self._forget_answers()
+        if first or not self._asked.isdisjoint(raised):
+            self._forget_answers()
 
     def class_of(self, text: str) -> DataClass:
         """Return the class of the sources that `text` repeats, in any reading of it; C0 for none.
@@ -81,14 +90,30 @@ class EchoIndex:
         return max(self._echoed(self._words(reading)) for reading in every_reading(text))
 
     def _echoed(self, words: Sequence[bytes]) -> DataClass:
-        """Return the class that `words` repeat: every third fingerprint first, for eight words hold one."""
-        new, old = self._new, self._old
+        """Return the class that `words` repeat: every third fingerprint first, for eight words hold one.
+
+        Before they are looked for, they are noted as asked about: what is remembered meanwhile finds them.
+        """
         some = list(self._marks(words, step=_HITS))
+        self._note(some)
+        new, old = self._new, self._old
         if new.keys().isdisjoint(some) and old.keys().isdisjoint(some):
             return DataClass.C0
-        marks = [mark for mark in set(self._marks(words)) if mark in new or mark in old]
+        every = set(self._marks(words))
+        self._note(every)
+        marks = [mark for mark in every if mark in new or mark in old]
         classes = sorted(max(new.get(mark, DataClass.C0), old.get(mark, DataClass.C0)) for mark in marks)
         return classes[-_HITS] if len(classes) >= _HITS else DataClass.C0
+
+    def _note(self, marks: Collection[int]) -> None:
+        if len(self._asked) + len(marks) > CAPACITY:
+            self._forget_answers()
+        self._asked.update(marks)
+
+    def _forget_answers(self) -> None:
+        """Let no answer count that was given before; the fingerprints go first, or one might be lost."""
+        self._asked = set()
+        self.version = object()
 
     def _words(self, reading: Reading) -> list[bytes]:
         """Return the words of `reading` without those of entries of the own and public registers."""

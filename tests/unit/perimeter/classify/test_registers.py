@@ -5,12 +5,14 @@ import base64
 import gzip
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from runner.kernel.errors import ConfigError
 from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
 from runner.perimeter.classify import Classifier, Registers, View, compile_registers
-from runner.perimeter.classify.registers import is_person, one_slip
+from runner.perimeter.classify.registers import _holes, _left, is_person, one_slip
 
 KEY = b"k" * 32
 CODE = "VRDGPP58T13D969W"
@@ -249,3 +251,20 @@ def test_one_slip_is_one() -> None:
         assert one_slip(b"mario", other) is (other != b"mario")
     for other in (b"maro i", b"moira", b"mariaa", b"ma", b"armio"):
         assert not one_slip(b"mario", other)
+
+
+@given(st.binary(min_size=2, max_size=9).map(lambda raw: bytes(97 + byte % 3 for byte in raw)), st.data())
+def test_every_slip_of_a_word_is_sought_where_the_word_is_kept(word: bytes, data: st.DataObject) -> None:
+    """One letter left out, added, replaced or swapped: the holes of both have one in common."""
+    at = data.draw(st.integers(0, len(word) - 1))
+    letter = data.draw(st.sampled_from([b"a", b"b", b"x"]))
+    head, tail = word[:at], word[at:]
+    for slip in (
+        head + tail[1:],
+        head + letter + tail,
+        head + letter + tail[1:],
+        head + tail[1::-1] + tail[2:],
+    ):
+        if one_slip(slip, word) and len(slip) >= 4:
+            kept = set(_holes((b"rossi", word), 1, _left(word)))
+            assert any(kept & set(_holes((b"rossi", slip), 1, left)) for left in (1, 2))
