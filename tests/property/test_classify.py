@@ -2,7 +2,6 @@
 """I6 and I7: classification is total over `str`, exact about places, deaf to decoys, and linear."""
 
 import re
-from time import perf_counter
 
 import pytest
 from hypothesis import given, settings
@@ -10,7 +9,8 @@ from hypothesis import strategies as st
 
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify import RULES, Rule, classify_text
-from runner.perimeter.classify.pattern import compile_pattern
+from runner.perimeter.classify.pattern import Pattern, compile_pattern
+from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.views import fold, join
 
 CODE = "VRDGPP58T13D969W"
@@ -96,16 +96,23 @@ def test_a_trigger_holds_wherever_its_pattern_does(rule: Rule) -> None:
         "R\u200b",
     ],
 )
-def test_time_grows_with_length_and_not_with_its_square(unit: str) -> None:
-    """Sixteen times the text may take forty times the time; a square law would take 256 times."""
+def test_work_grows_with_length_and_not_with_its_square(unit: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Counted, not timed: how often a pattern was asked, and how many bytes all readings have."""
+    asked = []
+    search = Pattern.search
 
-    def seconds(size: int) -> float:
+    def counted(self: Pattern, data: bytes, start: int = 0) -> list[tuple[int, int]] | None:
+        asked.append(start)
+        return search(self, data, start)
+
+    monkeypatch.setattr(Pattern, "search", counted)
+
+    def work(size: int) -> tuple[int, int]:
         text = unit * (size // len(unit))
-        best = float("inf")
-        for _ in range(3):
-            start = perf_counter()
-            classify_text(text)
-            best = min(best, perf_counter() - start)
-        return best
+        asked.clear()
+        classify_text(text)
+        return len(asked), sum(len(reading.data) for reading in every_reading(text))
 
-    assert seconds(32_768) < 40 * seconds(2_048) + 0.05
+    (searches, read), (more_searches, more_read) = work(2_048), work(8_192)
+    assert more_searches <= 4.4 * searches + 64
+    assert more_read <= 4.4 * read + 1_024
