@@ -20,6 +20,7 @@ pytestmark = pytest.mark.anyio
 
 SECRET = "Mario Rossi"
 C1, C2, C3 = DataClass.C1, DataClass.C2, DataClass.C3
+ANSWER_TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 ANSWER = {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]}
 
 
@@ -452,6 +453,33 @@ async def test_i8_a_restored_value_goes_into_no_network_or_host_tool(
         assert (await tools.call(harmless, task=task)).status == "ok"
     rules = [record["rule"] for record in world.records("policy_decision")]
     assert rules == ["restored-value-to-sink", "restored-value-to-sink", "grant.fake"]
+
+
+@pytest.mark.parametrize("guess", [SECRET, "Anna Verdi"], ids=["right", "wrong"])
+@pytest.mark.parametrize("effect", [Effect.NET, Effect.HOST, Effect.WRITE])
+async def test_p1_a_guess_in_clear_is_treated_alike_whether_it_is_right_or_not(
+    guess: str, effect: Effect, remote: Any, grant: Any
+) -> None:
+    """A denial of the right one alone would tell a model elsewhere that it was right."""
+    tool = using(effect, paths=effect is Effect.WRITE)
+    roots = (INTERNAL,) if effect is Effect.WRITE else ()
+    world = remote(replies=[json.dumps({"text": guess})], grants={"fake": grant(tool, roots=roots)})
+    with world.perimeter.task(f"sig. {SECRET}") as task:
+        reply = await world.client.infer(asking(task.goal, schema=ANSWER_TEXT), task=task)
+        arguments = {**reply.value, **({"path": "internal"} if roots else {})}
+        call = ToolCall(tool="fake", arguments=arguments, origin=reply.block)
+        assert (await world.perimeter.seal_tools([tool]).call(call, task=task)).status == "ok"
+        assert task.residue.data_class is (C2 if effect is Effect.HOST else C1)
+
+
+@pytest.mark.parametrize("guess", [SECRET, "Anna Verdi"], ids=["right", "wrong"])
+async def test_p1_what_a_model_said_goes_back_as_it_said_it(guess: str, remote: Any) -> None:
+    """Were a right guess replaced by its token, the next request would say so."""
+    world = remote(replies=[f"Is it {guess}?", "fine"], classifier=FakeClassifier({f"sig. {SECRET}": C2}))
+    with world.perimeter.task(f"sig. {SECRET}") as task:
+        first = await world.client.infer(asking(task.goal), task=task)
+        await world.client.infer(asking(task.goal, first.block), task=task)
+    assert f"Is it {guess}?" in world.backend.transport.sent[1].body.decode()
 
 
 async def test_a_value_that_no_model_got_as_a_token_may_go_to_a_host_tool(
