@@ -475,7 +475,16 @@ async def test_p1_a_guess_in_clear_is_treated_alike_whether_it_is_right_or_not(
 @pytest.mark.parametrize("guess", [SECRET, "Anna Verdi"], ids=["right", "wrong"])
 async def test_p1_what_a_model_said_goes_back_as_it_said_it(guess: str, remote: Any) -> None:
     """Were a right guess replaced by its token, the next request would say so."""
-    world = remote(replies=[f"Is it {guess}?", "fine"], classifier=FakeClassifier({f"sig. {SECRET}": C2}))
+
+    class BehindSig(FakeClassifier):
+        def classify(self, text: str, *, source: str | None = None) -> FakeFinding:
+            found = super().classify(text, source=source)
+            spans = tuple(hit for hit in found.spans if text[: hit.start].endswith("sig. "))
+            return FakeFinding(
+                data_class=max((hit.data_class for hit in spans), default=DataClass.C0), spans=spans
+            )
+
+    world = remote(replies=[f"Is it {guess}?", "fine"], classifier=BehindSig({SECRET: C2}))
     with world.perimeter.task(f"sig. {SECRET}") as task:
         first = await world.client.infer(asking(task.goal), task=task)
         await world.client.infer(asking(task.goal, first.block), task=task)

@@ -26,6 +26,7 @@ CALLS: Final[Sequence[tuple[str, JsonObject]]] = (
     *(("search_text", {"query": f"{value} tenant"}) for value in (*VALUES, "aurelio", "zo", "[NAME] tenant")),
     *(("search_text", {"query": "tenant", "path": f"files/{value}.txt"}) for value in VALUES),
     ("search_text", {"query": "rent"}),
+    ("search_text", {"query": "others"}),
 )
 
 
@@ -37,7 +38,7 @@ def answer(folder: Path, value: str, tool: str, arguments: JsonObject, *, veiled
     folder.mkdir(exist_ok=True)
     lines = [f"The tenant is {value}.", *["The rent is due."] * 40, f"{value} pays."]
     (folder / "lease.txt").write_text("\n".join(lines), encoding="utf-8")
-    (folder / f"{value}.txt").write_text(f"The tenant {value} owes rent.", encoding="utf-8")
+    (folder / f"{value}.txt").write_text("The rent of others.", encoding="utf-8")
     (folder / "Middle.txt").write_text("The rent of others.", encoding="utf-8")
     root = Root(alias="files", path=str(folder.resolve()), redactable=True)
     call = GrantedCall(arguments=arguments, roots=(root,), veil=veil_of(value) if veiled else None)
