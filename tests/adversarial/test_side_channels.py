@@ -38,8 +38,11 @@ from runner import AgentLoop, HostTool, StopReason, open_profile
 from runner.adapters.cli import main as command
 from runner.adapters.datapizza import SealedDatapizzaClient
 from runner.kernel.errors import RunnerError, ToolError
-from runner.kernel.inference import InferenceRequest
-from runner.kernel.messages import Message, Role, ToolCall
+from runner.kernel.inference import Address, InferenceReply, InferenceRequest, WireRequest
+from runner.kernel.labels import Label
+from runner.kernel.messages import Block, BlockKind, Media, Message, Role, ToolCall
+from runner.kernel.ports import Excerpt
+from runner.perimeter.texts import Text
 from runner.testing import ScriptedApprover, first_instance
 
 WORD: Final = "quietus"
@@ -476,6 +479,25 @@ def test_i12_telemetry_of_a_host_gets_no_content_from_an_agent_that_drives_our_c
     assert [name for name in spans if "client" in name or "invoke" in name] == []
     scene.spans.clear()
     assert scene.found() == []
+
+
+def test_i12_a_repr_shows_nothing_that_somebody_else_chose() -> None:
+    """Values that live for a moment, and that a log line of a host program might still catch."""
+    label = Label()
+    block = Block(id="b0", kind=BlockKind.MODEL, text=WORD, label=label)
+    shown = [
+        block,
+        ToolCall(tool=WORD, arguments={WORD: WORD}, origin=block),
+        InferenceReply(text=WORD, finish=WORD),
+        InferenceRequest(messages=(Message(role=Role.USER, blocks=(block,)),), schema={WORD: WORD}),
+        WireRequest(
+            method="GET", address=Address(scheme="inproc"), path=WORD, headers=(), body=WORD.encode()
+        ),
+        Excerpt(file=WORD, line=1, text=WORD),
+        Text(WORD, WORD, True),
+        Media(mime="image/png", data=WORD.encode()),
+    ]
+    assert [each for each in map(repr, shown) if WORD in each] == []
 
 
 STOLEN: Final = """
