@@ -48,12 +48,16 @@ class Document:
 
 
 class Generator:
-    """Makes documents out of one half of the templates; the same `seed` makes the same ones."""
+    """Makes documents out of one part of the templates; the same `seed` makes the same ones.
 
-    def __init__(self, seed: int, half: str = "B") -> None:
+    `given` is the section of the given names: `given`, unknown to the detectors, or `common`.
+    """
+
+    def __init__(self, seed: int, part: str = "D", *, given: str = "given") -> None:
         self._dice = random.Random(seed)  # noqa: S311 - texts, not secrets
         self._pieces = read_pieces()
-        self._templates = self._pieces[half]
+        self._templates = self._pieces[part]
+        self._given = given
 
     def documents(self, count: int) -> Iterator[Document]:
         """Yield `count` documents, every template as often."""
@@ -61,7 +65,7 @@ class Generator:
             yield self._document(self._templates[index % len(self._templates)])
 
     def _document(self, template: str) -> Document:
-        names = {slot: (self._pick("given"), self._pick("surname")) for slot in "pqr"}
+        names = {slot: (self._pick(self._given), self._pick("surname")) for slot in "pqr"}
         values = {slot: f"{given} {surname}" for slot, (given, surname) in names.items()}
         values |= {"a": self._address(), "b": self._address(), "o": self._organisation()}
         values |= {"d": self._date(), "t": self._pick("town").split()[1]}

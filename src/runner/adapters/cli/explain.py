@@ -22,12 +22,20 @@ from runner.adapters.cli.screen import output, print_block, print_facts, print_j
 from runner.assembly import classifier_of, open_profile
 from runner.kernel.opinions import Opinion
 from runner.perimeter.classify import RULES, Classification, Role, Span, View
-from runner.perimeter.classify.model import is_clear
+from runner.perimeter.classify.model import is_clear, whole
 
 STDIN: Final = "-"
 _SHOWN: Final = 120
 """Characters of a finding that are shown."""
 _RULES: Final = {rule.name: rule for rule in RULES}
+_PERSON: Final = {
+    "person-introduced": "a word before it introduces a person",
+    "person-followed": "what follows is said of a person",
+    "person-signing": "it stands where a letter is signed",
+    "person-greeted": "it is greeted",
+    "person-labelled": "its field is one for a name",
+    "person-of-the-lexicon": "it begins or ends with a common given name",
+}
 _REGISTER: Final = {
     "client-register": "this name stands in the client register",
     "client-register-initial": "an initial and a name that stands in the client register",
@@ -143,7 +151,13 @@ def _reasons(span: Span) -> Iterator[str]:
         return
     if rule.distinctive:
         yield "a shape that does not arise by chance"
-    if rule.check.__module__.startswith("runner.perimeter.classify.checks"):
+    if rule.name in _PERSON:
+        yield _PERSON[rule.name]
+        return
+    if rule.kind == "address" and rule.data_class < span.data_class:
+        yield "an address, and a person within a page of it"
+        return
+    if rule.check is not whole:
         yield "its check accepts it"
     if rule.needs_context or (not is_clear(span.view) and not rule.distinctive):
         yield "a word that speaks of it stands near"

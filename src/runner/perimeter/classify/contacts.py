@@ -12,7 +12,7 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.classify import names, phones
 from runner.perimeter.classify.firms import ADDRESSES, ORGANISATIONS
 from runner.perimeter.classify.model import Rule
-from runner.perimeter.classify.persons import PERSONS
+from runner.perimeter.classify.persons import PERSONS, WORD
 
 _C1: Final = DataClass.C1
 _C2: Final = DataClass.C2
@@ -56,7 +56,7 @@ _DATE: Final = (
     rf"(?:[0-3]?[0-9][./\- ][01]?[0-9][./\- ](?:19|20)?[0-9]{{2}}|[0-3]?[0-9]o? {_MONTH} (?:19|20)[0-9]{{2}}|"
     rf"{_DAY_IN_WORDS} {_MONTH} (?:mille|duemila)[a-z]{{0,30}})"
 )
-_NAME: Final = r"[A-Z](?:[a-z]{1,24}|'? ?[A-Z][a-z]{1,24}|[A-Z']{1,24})"
+_NAME: Final = WORD
 _NAMES: Final = (
     rf"(?:(?i:de|di|da|del|della|lo|la) )?{_NAME}(?: (?:(?:de|di|da|del|della|lo|la) )?{_NAME}){{0,3}}"
 )

@@ -16,25 +16,26 @@ from runner.perimeter.classify.model import Rule
 
 _EDGE: Final = r"(?:^|[^0-9A-Za-z])"
 _END: Final = r"(?:$|[^0-9A-Za-z])"
-_WORD: Final = (
+WORD: Final = (
     r"(?:[A-Z]' ?)?[A-Z](?:[a-z]{1,24}(?:['\-]?[A-Z][a-z]{1,24}){0,2}|[A-Z']{1,24}(?:-[A-Z]{2,24})?)"
 )
 _PARTICLE: Final = (
     r"(?:d[eia]|del(?:l[aoe])?|de[i']|dall?[ao]?|l[oai]|van(?: de[nr]?)?|von|te[nr]|el|al|bin|ben)"
 )
-_NEXT: Final = rf"(?: (?:{_PARTICLE} )?(?:{_WORD}|[A-Z]\.))"
-_FULL: Final = rf"{_WORD}{_NEXT}{{1,3}}"
-_ANY: Final = rf"(?:{_PARTICLE} )?{_WORD}{_NEXT}{{0,3}}"
+_NEXT: Final = rf"(?: (?:{_PARTICLE} )?(?:{WORD}|[A-Z]\.))"
+_FULL: Final = rf"{WORD}{_NEXT}{{1,3}}"
+_ANY: Final = rf"(?:{_PARTICLE} )?{WORD}{_NEXT}{{0,3}}"
 
 _LISTS: Final = names.read_sections("introductions.txt")
 _WORDS: Final = "|".join(word for line in _LISTS["words"] for word in line.split())
 _LABELS: Final = "|".join(_LISTS["labels"])
 _PHRASES: Final = "|".join(_LISTS["phrases"])
-_JOIN: Final = r"(?: (?:di|del|della|of))?(?:,|:|;)?[\"']? ?[:=|;]{0,2} ?[\"'|]?(?: \n?|\n)?"
+_JOIN: Final = r"(?: (?:di|del|della|of))?(?:,|:|;)?[\"']? ?[:=|;>]{0,2} ?[\"'|]?(?: \n?|\n)?"
 """What stands between a word and the name it introduces: a space, a colon, a cell's border, a line's end."""
 _INTRODUCED: Final = rf"{_EDGE}(?i:{_WORDS}|{_LABELS}|{_PHRASES}){_JOIN}"
 _AFTER: Final = (
     rf"(?:,? ?(?i:{'|'.join(_LISTS['after'])})|,? c/ |,? (?i:contro) [A-Z]|"
+    r"(?i:, (?:il |la |the )?(?:" + _WORDS + r")(?:[^a-z]|$))| \(\"|"
     r" \((?i:attor|convenut|ricorrent|resistent|the |nat[oa] |c\.f))"
 )
 _CLOSING: Final = (
@@ -85,8 +86,8 @@ PERSONS: Final = (
     ),
     _person(
         "person-of-the-lexicon",
-        rf"{_EDGE}({_GIVEN}(?: {_GIVEN})?{_NEXT}{{1,2}}|{_SURNAME} {_GIVEN}){_END}",
-        trigger=rf"{_EDGE}{_GIVEN} [A-Zabdeltv]|{_EDGE}{_SURNAME} {_GIVEN}",
+        rf"{_EDGE}({_GIVEN}(?: {_GIVEN})?{_NEXT}{{1,2}}|(?:{_SURNAME}|[A-Z][A-Z']{{3,24}}) {_GIVEN}){_END}",
+        trigger=rf"{_EDGE}{_GIVEN} [A-Zabdeltv]|{_EDGE}(?:{_SURNAME}|[A-Z][A-Z']{{3,24}}) {_GIVEN}",
     ),
 )
 """Persons by what stands around the name, and by the name itself. C2."""

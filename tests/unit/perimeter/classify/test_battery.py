@@ -65,6 +65,20 @@ def test_persons_addresses_and_organisations_without_and_with_a_register(
         assert all(tally.documents > 50 for tally in tallies.values())
 
 
+def test_free_prose_is_found_by_common_names_and_by_the_register_only(battery: dict[str, Any]) -> None:
+    """Part D introduces nobody. A name that is in no list is not recognised there, and docs say so."""
+    people = battery["people"]
+    recall = {
+        (given, register): people.measure(
+            list(people.Generator(2026, "D", given=given).documents(150)), register=register
+        )["person"].recall
+        for given, register in (("common", False), ("given", True), ("given", False))
+    }
+    assert recall["common", False] >= 0.9
+    assert recall["given", True] >= 0.99
+    assert recall["given", False] < 0.5
+
+
 def test_no_name_of_the_generator_is_in_a_lexicon_of_the_detectors(battery: dict[str, Any]) -> None:
     """Else the figures would say that a list was copied, not that anything is recognised."""
     pieces = battery["people"].read_pieces()
