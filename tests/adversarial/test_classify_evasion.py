@@ -4,7 +4,7 @@
 import base64
 import gzip
 import zlib
-from time import perf_counter
+from time import process_time
 
 import pytest
 
@@ -96,10 +96,10 @@ def test_packing_hides_no_credential(run: str) -> None:
 
 def test_what_unpacks_to_more_than_is_read_is_itself_a_finding() -> None:
     bomb = packed(gzip.compress(b" " * 50_000_000 + AWS.encode(), mtime=0))
-    start = perf_counter()
+    start = process_time()
     (span,) = classify_text(bomb).spans
     assert (span.rule, span.data_class) == ("packed-beyond-reading", DataClass.C2)
-    assert perf_counter() - start < 5
+    assert process_time() - start < 5
     honest = packed(gzip.compress(b"il termine decorre dalla notificazione della sentenza " * 8, mtime=0))
     assert classify_text(honest).spans == ()
 
@@ -140,10 +140,10 @@ def test_registers_echoes_and_derived_readings_stay_linear(unit: str) -> None:
         text = unit * (size // len(unit))
         best = float("inf")
         for _ in range(3):
-            start = perf_counter()
+            start = process_time()
             CLIENTS.classify(text)
             echo.class_of(text)
-            best = min(best, perf_counter() - start)
+            best = min(best, process_time() - start)
         return best
 
     assert seconds(32_768) < 40 * seconds(2_048) + 0.05

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
+from runner.kernel.errors import RunnerError
+
 _SPACE: Final = re.compile(r"[ \t\r\n]+")
 
 
@@ -19,7 +21,7 @@ def _nearest(words: tuple[str, ...]) -> "re.Pattern[str]":
     return re.compile("|".join(map(re.escape, words)))
 
 
-class Unreadable(Exception):
+class Unreadable(RunnerError):
     """No call can be read here, for the `reason`, one of a closed list of words. A verdict, not an error."""
 
     status: str = "rejected"
