@@ -142,6 +142,16 @@ def test_no_cut_of_a_passage_hides_a_later_echo(cut: int) -> None:
         assert judged.echo_of(echo, PASSAGE) is DataClass.C3
 
 
+def test_what_is_read_beside_a_piece_that_was_read_before_is_an_echo_with_it() -> None:
+    """The piece alone is too short to be one: the answer of then must not stay."""
+    words = PASSAGE.split()
+    judged, echo = JudgedTexts(), EchoIndex(b"k" * 16)
+    echo.remember(" ".join(words[:6]), DataClass.C3)
+    assert judged.echo_of(echo, PASSAGE) is DataClass.C0
+    echo.remember(" ".join(words[1:8]), DataClass.C3)
+    assert judged.echo_of(echo, PASSAGE) is DataClass.C3
+
+
 def test_a_request_that_repeats_the_last_one_is_looked_at_across_its_new_seams_only() -> None:
     fragments = FakeClassifier()
     judging = replace(rules(Classifier()), fragments=fragments)
