@@ -100,6 +100,7 @@ def make_world() -> Callable[..., World]:
         vectors: Sequence[object] = (),
         transport: Transport | None = None,
         echo: EchoIndex | None = None,
+        fragments: Classifier | None = None,
     ) -> World:
         embedder = ScriptedEmbedder(replies=vectors)  # type: ignore[arg-type]  # any scripted reply
         backend = ScriptedBackend(replies=replies)  # type: ignore[arg-type]  # any scripted reply
@@ -156,6 +157,7 @@ def make_world() -> Callable[..., World]:
                 redaction=redaction,
                 declassification=declassification,
                 echo=EchoIndex(b"") if echo is None else echo,
+                fragments=fragments,
             ),
             policy=Policy(grants=dict(grants or {})),
             trace=trace,

@@ -33,7 +33,7 @@ from runner.perimeter.embed import Embeddings, embed_batch
 from runner.perimeter.exchange import exchange
 from runner.perimeter.fixed import fixed_request
 from runner.perimeter.opening import Opening
-from runner.perimeter.outgoing import Outgoing, Shown, judge_request, record_send, restored
+from runner.perimeter.outgoing import Outgoing, Shown, blocks_in, judge_request, record_send, restored
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import BackendTerms, Checked
 from runner.perimeter.results import encoded, failures_on_record, record_result
@@ -325,7 +325,7 @@ class SealedClient(Sealed):
 
 def _blocks_of(request: InferenceRequest, task: Task) -> tuple[Block, ...]:
     """Return the request's blocks, each once; raise `SealError` for one this task did not mint unaltered."""
-    blocks = tuple(dict.fromkeys(block for message in request.messages for block in message.blocks))
+    blocks = blocks_in(request)
     if not all(task.owns(block) for block in blocks):
         raise SealError("a request holds a block that this task did not mint: nobody knows its label")
     return blocks

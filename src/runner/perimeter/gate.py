@@ -25,6 +25,7 @@ from runner.perimeter.opinions import Opinions
 from runner.perimeter.outgoing import Outgoing
 from runner.perimeter.policy import Policy
 from runner.perimeter.probe import grade_address, grade_server
+from runner.perimeter.recent import RecentSends
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import Checked, Rules, judge
 from runner.perimeter.sealed import claim_witness
@@ -67,6 +68,7 @@ class Perimeter:
         self._rules = rules
         self._opinions = opinions
         self._registrations = dict(registrations)
+        self._recent = RecentSends()
         self._finished: dict[str, Checked] = {}  # the last whole check of each backend; no half of one
         self._recording = threading.Lock()  # guards _recorded, and a send beside its grade
         self._recorded: dict[str, Locality] = {}  # the latest grade on record, by backend
@@ -145,11 +147,13 @@ class Perimeter:
         subtracted: Subtraction | None = None,
         checked: Checked | None = None,
         schema: JsonObject | None = None,
+        parts: Sequence[str] = (),
     ) -> Release:
         """Return whether the bytes of `wire`, made from content labelled `label`, may go to `backend`.
 
         `removed` says that they were redacted, and where; `subtracted` what of them a person let go to this
-        backend. `schema` is that of the reply, as it was given: a codec may write it in pieces. `checked` is
+        backend. `schema` is that of the reply, as it was given: a codec may write it in pieces. `parts` are
+        the texts it was made of: with what was sent lately, nothing may be split over them. `checked` is
         the caller's own check of locality; without one, the last that was finished counts. Total: an unknown
         backend, a stale locality, a yes that has expired or was for another backend, and any fault are
         `Denied`.
@@ -158,7 +162,14 @@ class Perimeter:
             if subtracted is not None and not self._counts(subtracted, backend):
                 return Denied(reason="declassification-over", data_class=label.data_class)
             return self._released(
-                wire, label, backend, removed=removed, subtracted=subtracted, checked=checked, schema=schema
+                wire,
+                label,
+                backend,
+                removed=removed,
+                subtracted=subtracted,
+                checked=checked,
+                schema=schema,
+                parts=(*self._recent.before(backend, parts), *parts) if parts else (),
             )
         except Exception:  # noqa: BLE001 - I7: any fault at all closes, and what it was about counts as C3
             return Denied(reason="fault.release", data_class=DataClass.C3)
@@ -173,6 +184,7 @@ class Perimeter:
         subtracted: Subtraction | None,
         checked: Checked | None,
         schema: JsonObject | None,
+        parts: Sequence[str],
     ) -> Release:
         registration = self._registrations.get(backend)
         if registration is None:
@@ -189,6 +201,7 @@ class Perimeter:
             removed=removed,
             subtracted=subtracted,
             schema=schema,
+            parts=parts,
         )
 
     @property
@@ -248,8 +261,11 @@ class Perimeter:
         *,
         task: str | None = None,
         lowering: records.Declassify | None = None,
+        parts: Sequence[str] = (),
     ) -> None:
         """Put a send to `backend` on record, after the grade it was judged with and what lowered its class.
+
+        `parts` are the texts that leave with it: they are remembered for the sends to come.
 
         A grade that is not the latest on record goes first, and no other call's comes between the two: the
         record tells of each send how local its backend was for that very send. Raises `TraceError`.
@@ -261,6 +277,8 @@ class Perimeter:
             if lowering is not None:
                 self.trace.append(lowering, task=task)
             self.trace.append(sent, task=task)
+            if parts:
+                self._recent.remember(backend.name, parts)
 
     def _checked(self, backend: Endpoint, locality: Locality) -> Checked:
         return Checked(backend=backend.name, locality=locality, at=self._monotonic())

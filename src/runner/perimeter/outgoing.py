@@ -8,7 +8,7 @@ Carries P1, I7 (whatever goes wrong here, the first denial stands) and I8 (a low
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
@@ -16,7 +16,7 @@ from typing import Final, Protocol
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.inference import InferenceReply, InferenceRequest, WireRequest
 from runner.kernel.labels import DataClass, Label
-from runner.kernel.messages import Block, JsonObject
+from runner.kernel.messages import Block, BlockKind, JsonObject
 from runner.kernel.ports import Backend, Endpoint
 from runner.perimeter.declassify import LEAST_LEFT_US, Clearance, Subtraction
 from runner.perimeter.marking import marked, places
@@ -51,8 +51,9 @@ class Gate(Protocol):
         subtracted: Subtraction | None = None,
         checked: Checked | None = None,
         schema: JsonObject | None = None,
+        parts: Sequence[str] = (),
     ) -> Release:
-        """Judge the bytes, and the schema of the reply as it was given."""
+        """Judge the bytes, the schema of the reply as it was given, and what is split over `parts`."""
 
     def record_egress(
         self,
@@ -61,8 +62,9 @@ class Gate(Protocol):
         *,
         task: str | None = None,
         lowering: records.Declassify | None = None,
+        parts: Sequence[str] = (),
     ) -> None:
-        """Put a send on record, after the grade it was judged with and what lowered its class."""
+        """Put a send of `parts` on record, after its grade and what lowered its class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +96,14 @@ def judge_request(
     If they are above the `ceiling`, what a person let go is subtracted; if they still are and the redacted
     form is not, the decision is about that one.
     """
-    decision = gate.release(wire, label, backend.name, checked=checked, schema=request.schema)
+    decision = gate.release(
+        wire,
+        label,
+        backend.name,
+        checked=checked,
+        schema=request.schema,
+        parts=parts_of(blocks_in(request)),
+    )
     first = Outgoing(request=request, decision=decision)
     if not isinstance(decision, Denied) or decision.reason != ABOVE_CEILING or ceiling is None:
         return first
@@ -115,6 +124,7 @@ def judge_request(
         removed=redacted.spans,
         checked=checked,
         schema=redacted.request.schema,
+        parts=parts_of(blocks_in(redacted.request)),
     )
     if not isinstance(second, Redacted):
         return first
@@ -156,7 +166,13 @@ def judge_cleared(
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return None
     decision = gate.release(
-        wire, task.mark, backend.name, subtracted=left, checked=checked, schema=request.schema
+        wire,
+        task.mark,
+        backend.name,
+        subtracted=left,
+        checked=checked,
+        schema=request.schema,
+        parts=parts_of(blocks_in(request)),
     )
     if not isinstance(decision, Allowed):
         return None
@@ -196,8 +212,21 @@ def record_send(
         inputs=tuple(block.id for block in blocks),
         declassify=None if lowering is None else lowering.id,
     )
-    gate.record_egress(sent, backend, task=task.id, lowering=lowering)
+    parts = () if isinstance(decision, Denied) else parts_of(blocks)
+    gate.record_egress(sent, backend, task=task.id, lowering=lowering, parts=parts)
     return sent
+
+
+def blocks_in(request: InferenceRequest) -> tuple[Block, ...]:
+    """Return the blocks of `request`, each once."""
+    return tuple(dict.fromkeys(block for message in request.messages for block in message.blocks))
+
+
+def parts_of(blocks: Iterable[Block]) -> tuple[str, ...]:
+    """Return the texts of `blocks` over which something may be split, without what the runner wrote."""
+    return tuple(
+        block.text for block in blocks if block.media is None and block.kind is not BlockKind.INSTRUCTION
+    )
 
 
 def _declassify(

@@ -6,7 +6,7 @@ to `client.py`. Carries P1 and I7: any fault in here is a denial, and C3 never p
 backend whatever the configuration says.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Final
@@ -112,21 +112,23 @@ def judge(
     removed: tuple[Span, ...] | None = None,
     subtracted: Subtraction | None = None,
     schema: JsonObject | None = None,
+    parts: Sequence[str] = (),
 ) -> Release:
     """Return whether `wire`, made from content labelled `label`, may go to the backend of `terms`.
 
-    `schema` is that of the reply: it counts as it was given, whatever a codec makes of it. `locality` is the
-    grade checked for this very connection. `removed` says that the bytes were redacted,
-    and where; `label` is then what redaction leaves. They are judged like any others: `Redacted` stands
-    where `Allowed` would. `subtracted` is what a person let go: its label counts instead, and its regions are
-    left out of what is found. Total: whatever happens in here, the answer is a decision.
+    `schema` is that of the reply: it counts as it was given, whatever a codec makes of it. `parts` are the
+    texts that `wire` was made of, behind what was sent before it: nothing may be split over them. `locality`
+    is the grade checked for this very connection. `removed` says that the bytes were redacted, and where;
+    `label` is then what redaction leaves. They are judged like any others: `Redacted` stands where `Allowed`
+    would. `subtracted` is what a person let go: its label counts instead, and its regions are left out of
+    what is found. Total: whatever happens in here, the answer is a decision.
     """
     try:
         wire = fixed_wire(wire)
         regions: Mapping[int, Regions] = MappingProxyType({})
         if subtracted is not None:
             label, regions = subtracted.label, subtracted.regions
-        found = detect(wire, rules, host=terms.any_host, regions=regions, schema=schema)
+        found = detect(wire, rules, host=terms.any_host, regions=regions, schema=schema, parts=parts)
         judged = label.with_detected(found)
         decision = _decide(wire, judged, terms, locality, rules)
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
@@ -168,8 +170,9 @@ def detect(
     host: bool = False,
     regions: Mapping[int, Regions] = MappingProxyType({}),
     schema: JsonObject | None = None,
+    parts: Sequence[str] = (),
 ) -> DataClass:
-    """Return the highest class found in `wire`, in any text it carries, and in `schema`.
+    """Return the highest class found in `wire`, in any text it carries, in `schema`, and across `parts`.
 
     With `host`, in the host's name too.
 
@@ -193,7 +196,8 @@ def detect(
         if rules.fragments is None:
             return found
         values = [each.text for each in texts if each.is_value]
-        return max(found, across(values, rules.fragments, rules.judged))
+        split = (across(each, rules.fragments, rules.judged) for each in (values, parts))
+        return max(found, *split)
     except Exception:
         if rules.fault_as_c3:
             return DataClass.C3

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What shows only when texts are put together: a credential or a client's name split over turns or fields.
 
-Owns putting the texts of one request together and looking across the seams. A request repeats the turns
-before it, so this reaches over the conversation. Leaves what is looked for to the classifier it is given:
+Owns putting texts together and looking across the seams: those of one request, which repeats the turns before
+it, and those that were sent lately (`recent.py`). Leaves what is looked for to the classifier it is given:
 only what cannot arise by chance (credentials by shape, the client register), for seams make strangers
 neighbours.
 Carries I6. Time is linear in the texts; a request that repeats the last one pays for what is new in it.
@@ -21,7 +21,7 @@ from runner.perimeter.judged import JudgedTexts, digest_text
 _APART: Final = "\n\nzzq zzq zzq\n\n"
 """Stands between two windows: more strange words in a row than a name may have in it."""
 _PAIR: Final = 2
-_REACH: Final = 256
+REACH: Final = 256
 """Characters on either side of a seam that are looked at: more than a credential told by its shape has."""
 
 
@@ -65,7 +65,7 @@ def _windows(pieces: Sequence[str], at: int) -> Iterator[Sequence[str]]:
     Each begins where a text does, so that a word before it cannot hide what begins there; the shorter also
     ends where one does.
     """
-    window, left = [pieces[at][-_REACH:]], _REACH
+    window, left = [pieces[at][-REACH:]], REACH
     for piece in pieces[at + 1 :]:
         window.append(piece[:left])
         left -= len(window[-1])

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I6: what is split over blocks, or over requests, is seen when its last piece would leave."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from runner.kernel.errors import EgressDenied
+from runner.kernel.inference import InferenceRequest
+from runner.kernel.labels import DataClass
+from runner.kernel.messages import Block, Message, Role
+from runner.kernel.ports import Locality
+from runner.kernel.registers import Listed
+from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
+from runner.perimeter.recent import SENDS, RecentSends
+from runner.perimeter.seams import REACH
+
+CLIENT = Listed(file="r", line=1, names=("Petronilla Vangelista",))
+FINDER = Classifier(FRAGMENTS, compile_registers(clients=[CLIENT], own=[], public=[], key=b"k" * 16))
+KEY = "AKIA" + "IOSFODNN7EXAMPLE"
+SPLITS = [
+    pytest.param("Dimmi di Petronilla", "Vangelista: quanto deve?", id="a client"),
+    pytest.param(f"use {KEY[:9]}", f"{KEY[9:]} please", id="a credential"),
+]
+Worlds = Callable[..., Any]
+
+
+def _remote(make_world: Worlds, **changes: Any) -> Any:
+    return make_world(
+        replies=["ok", "ok", "ok"],
+        local=False,
+        ceiling=DataClass.C1,
+        locality=Locality.REMOTE,
+        fragments=FINDER,
+        **changes,
+    )
+
+
+def _asking(*blocks: Block) -> InferenceRequest:
+    return InferenceRequest(messages=(Message(role=Role.USER, blocks=blocks),))
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("first", "second"), SPLITS)
+async def test_what_is_split_over_two_blocks_of_a_message_is_denied(
+    first: str, second: str, make_world: Worlds
+) -> None:
+    world = _remote(make_world)
+    with world.client.task("goal") as task:
+        blocks = [task.foreign(text, declared=DataClass.C0, source="typed") for text in (first, second)]
+        with pytest.raises(EgressDenied):
+            await world.client.infer(_asking(*blocks), task=task)
+    assert world.backend.transport.sent == []
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("first", "second"), SPLITS)
+async def test_what_is_split_over_two_requests_is_denied_with_the_second(
+    first: str, second: str, make_world: Worlds
+) -> None:
+    """In one task and over two: who types the pieces does not have to stay in one."""
+    for tasks in (1, 2):
+        world = _remote(make_world)
+        with world.client.task(first) as task:
+            await world.client.infer(_asking(task.goal), task=task)
+            if tasks == 1:
+                later = task.foreign(second, declared=DataClass.C0, source="typed")
+                with pytest.raises(EgressDenied):
+                    await world.client.infer(_asking(task.instruction("Go on."), later), task=task)
+        if tasks > 1:
+            with world.client.task(second) as task, pytest.raises(EgressDenied):
+                await world.client.infer(_asking(task.goal), task=task)
+        assert len(world.backend.transport.sent) == 1
+
+
+@pytest.mark.anyio
+async def test_what_was_denied_is_not_remembered(make_world: Worlds) -> None:
+    """Only what has left can be put together with what leaves: a denial does not spread."""
+    world = _remote(make_world)
+    with world.client.task("Petronilla", data_class=DataClass.C2) as task, pytest.raises(EgressDenied):
+        await world.client.infer(_asking(task.goal), task=task)
+    with world.client.task("Vangelista: quanto deve?") as task:
+        await world.client.infer(_asking(task.goal), task=task)
+    assert len(world.backend.transport.sent) == 1
+
+
+@pytest.mark.anyio
+async def test_ordinary_questions_one_after_the_other_pass(make_world: Worlds) -> None:
+    world = _remote(make_world)
+    for goal in ("Che cosa dice l'art. 2043 c.c.?", "E l'art. 2049?", "Chi risponde dei figli?"):
+        with world.client.task(goal) as task:
+            await world.client.infer(_asking(task.goal), task=task)
+    assert len(world.backend.transport.sent) == 3
+
+
+def test_what_was_sent_lately_comes_before_what_is_not_repeated() -> None:
+    recent = RecentSends()
+    recent.remember("a", ["goal", "one"])
+    recent.remember("a", ["goal", "two"])
+    recent.remember("b", ["other"])
+    assert recent.before("a", ["goal", "three"]) == ["one", "two"]
+    assert recent.before("b", []) == ["other"]
+    assert recent.before("c", []) == []
+
+
+def test_only_the_last_sends_are_remembered() -> None:
+    recent = RecentSends()
+    for at in range(SENDS + 1):
+        recent.remember("a", [f"text {at}"])
+    assert recent.before("a", []) == [f"text {at}" for at in range(1, SENDS + 1)]
+
+
+@pytest.mark.parametrize("length", [2 * REACH, 2 * REACH + 1, 100_000])
+def test_of_a_long_text_both_ends_are_kept(length: int) -> None:
+    recent = RecentSends()
+    text = "a" * (length // 2) + "z" * (length - length // 2)
+    recent.remember("a", [text])
+    (kept,) = recent.before("a", [])
+    assert (kept[:REACH], kept[-REACH:], len(kept)) == (text[:REACH], text[-REACH:], 2 * REACH)
+
+
+def test_i12_a_repr_shows_no_text() -> None:
+    recent = RecentSends()
+    recent.remember("a", ["Rossi"])
+    assert "Rossi" not in repr(recent)
