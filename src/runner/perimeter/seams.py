@@ -23,6 +23,8 @@ _APART: Final = "\n\nzzq zzq zzq\n\n"
 _PAIR: Final = 2
 REACH: Final = 256
 """Characters on either side of a seam that are looked at: more than a credential told by its shape has."""
+PIECES: Final = 48
+"""The most pieces that are put together: most credentials and names have no more letters."""
 
 
 def across(texts: Sequence[str], fragments: Classifier, judged: JudgedTexts) -> DataClass:
@@ -63,10 +65,10 @@ def _windows(pieces: Sequence[str], at: int) -> Iterator[Sequence[str]]:
     """Yield the end of piece `at` with the beginning of the next, and with those of all within reach.
 
     Each begins where a text does, so that a word before it cannot hide what begins there; the shorter also
-    ends where one does.
+    ends where one does. It takes few pieces, so that many small ones do not make it many times what they are.
     """
     window, left = [pieces[at][-REACH:]], REACH
-    for piece in pieces[at + 1 :]:
+    for piece in pieces[at + 1 : at + PIECES]:
         window.append(piece[:left])
         left -= len(window[-1])
         if len(window) == _PAIR:

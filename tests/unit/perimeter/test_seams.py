@@ -2,6 +2,7 @@
 """I6: a credential or a client's name that is split over turns or fields of one request is found."""
 
 import json
+from random import Random
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from runner.kernel.registers import Listed
 from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
 from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.release import Rules, detect
-from runner.perimeter.seams import across
+from runner.perimeter.seams import PIECES, across
 from runner.testing import FakeClassifier
 
 AWS = "AKIA" + "IOSFODNN7EXAMPLE"
@@ -92,3 +93,15 @@ def test_i7_a_fault_across_seams_closes() -> None:
     with pytest.raises(RuntimeError):
         found(turns("a", "b"), fragments=down)
     assert found(turns("a", "b"), fragments=down, as_c3=True) is DataClass.C3
+
+
+def test_many_small_texts_cost_a_bounded_multiple() -> None:
+    """A request of single letters must not become hundreds of times its size before it is judged."""
+    count, counter = 2_000, FakeClassifier()
+    letters = Random(1).choices("abcdefghijklmnop", k=count)  # noqa: S311 - no keys
+    across(letters, counter, JudgedTexts())
+    assert sum(map(len, counter.seen)) <= count * (PIECES + 40)
+
+
+def test_a_credential_in_single_letters_is_found() -> None:
+    assert across([*"key ", *AWS, *" ok"], FINDER, JudgedTexts()) is DataClass.C3
