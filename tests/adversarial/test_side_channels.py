@@ -220,7 +220,7 @@ class Scene:
         gc.collect()
         for item in gc.get_objects():
             if str(type(item).__module__).startswith("runner."):
-                with suppress(ReferenceError):
+                with suppress(ReferenceError, AttributeError):  # gone, or never made whole by another test
                     places.append((f"repr of {type(item).__qualname__}", repr(item)))
         places += [("span", span.to_json()) for span in self.spans.get_finished_spans()]
         files = [path for path in (self.root / "home").rglob("*") if path.is_file()]
