@@ -9,7 +9,6 @@ After every fault a sound run follows in the same place, and must work.
 
 import contextlib
 import errno
-import importlib.util
 import json
 import math
 import os
@@ -21,9 +20,9 @@ from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import Any, Final
 
+import akaion_verify
 import anyio
 import pytest
 
@@ -86,21 +85,6 @@ SHIPPED: Final = Classifier()
 TRANSPORT: Final = HttpTransport(5.0)
 
 
-def load_verifier() -> ModuleType:
-    spec = importlib.util.spec_from_file_location(
-        "akaion_verify_faults", ROOT / "verify" / "akaion_verify.py"
-    )
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-VERIFIER: Final = load_verifier()
-
-
 # --- one run, with any part of it replaced ---------------------------------------------------------------
 
 
@@ -141,7 +125,7 @@ class Place:
         public = FileSigner(self.key, book=self.book, entropy=SystemEntropy()).public_key
         pin = self.folder / "auditor.pin"
         pin.write_text(vkey(device_key_name(BOOK), public) + "\n", encoding="ascii")
-        return str(VERIFIER.verify(self.book, pin)["verdict"])
+        return str(akaion_verify.verify(self.book, pin)["verdict"])
 
 
 @dataclass(frozen=True, kw_only=True)

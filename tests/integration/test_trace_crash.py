@@ -7,7 +7,6 @@ must be recorded under a seal; and after reopening and closing the book must PAS
 """
 
 import errno
-import importlib.util
 import itertools
 import json
 import os
@@ -16,11 +15,10 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
+import akaion_verify
 import pytest
 
-import runner
 from runner.capability.transport.clock import SystemClock, SystemEntropy
 from runner.capability.transport.keys import FileSigner, export_pin
 from runner.capability.transport.logstore import FolderLogStore
@@ -31,7 +29,7 @@ from runner.perimeter.trace import records as r
 from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.note import vkey
 
-VERIFIER = Path(__file__).resolve().parents[2] / "verify" / "akaion_verify.py"
+ROOT = Path(__file__).resolve().parents[2]
 EFFECTS = 2
 OPERATIONS = 33
 """Writes and syncs of one run of the child: making, two barriers, the end."""
@@ -112,23 +110,14 @@ def die_at(fatal: int) -> Iterator[int]:
 
 def child(home: Path, fatal: int, effects: int = EFFECTS) -> "subprocess.Popen[str]":
     """Start a writer that dies at operation `fatal` (never, if negative)."""
-    environment = {**os.environ, "PYTHONPATH": str(Path(runner.__file__).parents[1])}
+    path = os.pathsep.join([str(ROOT / "src"), str(ROOT / "verify")])
+    environment = {**os.environ, "PYTHONPATH": path}
     command = [sys.executable, __file__, str(home), str(fatal), str(effects)]
     return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
 
 
-def verifier() -> Any:
-    spec = importlib.util.spec_from_file_location("akaion_verify", VERIFIER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 def verdict(home: Path) -> str:
-    return str(verifier().verify(home / "book", home / "pin")["verdict"])
+    return str(akaion_verify.verify(home / "book", home / "pin")["verdict"])
 
 
 def test_i9_a_whole_run_makes_the_operations_that_are_killed_below(tmp_path: Path) -> None:

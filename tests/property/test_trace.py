@@ -4,15 +4,14 @@
 The verifier shares no code with the writer, so their agreement is evidence for both.
 """
 
-import importlib.util
 import json
-import sys
 import tempfile
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import akaion_verify
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -27,21 +26,6 @@ from runner.perimeter.trace.merkle import CHAIN_START, Tree, leaf_hash, node_has
 from runner.perimeter.trace.note import parse_vkey, vkey
 from runner.perimeter.trace.recover import parse_pin
 from runner.testing import FixedEntropy, FrozenClock, MemoryLogStore, MemorySaltStore, MemorySigner
-
-VERIFIER = Path(__file__).resolve().parents[2] / "verify" / "akaion_verify.py"
-
-
-def load_verifier() -> Any:
-    spec = importlib.util.spec_from_file_location("akaion_verify", VERIFIER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-verify = load_verifier().verify
 
 
 class Actor:
@@ -231,8 +215,8 @@ class Actor:
             for name, log in self.store.files.items():
                 (book / name).write_bytes(log.data)
             pin.write_text(vkey("any/device", self.signer.public_key))
-            report = verify(book, pin)
-        return report["verdict"], report
+            report = akaion_verify.verify(book, pin)
+        return str(report["verdict"]), report
 
 
 MOVES: dict[str, Callable[[Actor, int], None]] = {

@@ -4,14 +4,12 @@
 The verifier recomputes the mark of each task from the record (S12). It shares no code with the perimeter.
 """
 
-import importlib.util
 import json
-import sys
 import tempfile
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import akaion_verify
 import anyio
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -28,7 +26,6 @@ from runner.perimeter.trace import log as log_module
 from runner.perimeter.trace.note import vkey
 from runner.testing import FakeClassifier, FakeTool, MemorySigner, ScriptedApprover, ScriptedBackend
 
-VERIFIER = Path(__file__).resolve().parents[3] / "verify" / "akaion_verify.py"
 NAME = "Mario Rossi"
 GOALS = ("what is due?", f"what does {NAME} owe?")
 OPS = (
@@ -54,19 +51,6 @@ OPS = (
 tasks = st.lists(
     st.tuples(st.sampled_from(GOALS), st.lists(st.sampled_from(OPS), max_size=7)), min_size=1, max_size=5
 )
-
-
-def verifier() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("akaion_verify", VERIFIER)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-VERIFY = verifier().verify
 
 
 async def do(world: Any, tools: Any, task: Any, blocks: list[Any], op: str) -> None:
@@ -145,7 +129,7 @@ def report_of(world: Any) -> dict[str, Any]:
         for name, log in world.store.files.items():
             (book / name).write_bytes(log.durable)
         pin.write_text(vkey("test/book/device", MemorySigner().public_key))
-        report: dict[str, Any] = VERIFY(book, pin)
+        report: dict[str, Any] = akaion_verify.verify(book, pin)
         return report
 
 
