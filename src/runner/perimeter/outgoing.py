@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
-from typing import Final, Protocol
+from typing import Final, Protocol, assert_never
 
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
 from runner.kernel.inference import InferenceReply, InferenceRequest, WireRequest
@@ -21,9 +21,10 @@ from runner.kernel.ports import Backend, Endpoint
 from runner.perimeter.declassify import LEAST_LEFT_US, Clearance, Subtraction
 from runner.perimeter.marking import marked, places
 from runner.perimeter.probe import egress_record
-from runner.perimeter.redact import Entry, Redactor, StreamRestorer
+from runner.perimeter.redact import TOKEN, Entry, Redactor, StreamRestorer
 from runner.perimeter.release import ABOVE_CEILING, Checked
 from runner.perimeter.task import Task
+from runner.perimeter.texts import texts_of
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
 from runner.perimeter.validate import parse_json
@@ -212,9 +213,22 @@ def record_send(
         inputs=tuple(block.id for block in blocks),
         declassify=None if lowering is None else lowering.id,
     )
-    parts = () if isinstance(decision, Denied) else parts_of(blocks)
-    gate.record_egress(sent, backend, task=task.id, lowering=lowering, parts=parts)
+    gate.record_egress(sent, backend, task=task.id, lowering=lowering, parts=_leaving(decision, blocks))
     return sent
+
+
+def _leaving(decision: Release, blocks: tuple[Block, ...]) -> tuple[str, ...]:
+    """Return the texts that leave. Of what is redacted, neither a value nor its token is among them."""
+    match decision:
+        case Denied():
+            return ()
+        case Allowed():
+            return parts_of(blocks)
+        case Redacted():
+            texts = texts_of(decision.wire, host=False)
+            return tuple(TOKEN.sub(" ", each.text) for each in texts if each.is_value)
+        case _:
+            assert_never(decision)
 
 
 def blocks_in(request: InferenceRequest) -> tuple[Block, ...]:
