@@ -12,8 +12,8 @@ from typing import Final, TypeVar
 import anyio
 import anyio.to_thread
 
-HERE_UP_TO: Final = 8192
-"""Characters that are read at once: some milliseconds."""
+HERE_UP_TO: Final = 1024
+"""Characters that are read at once: a few milliseconds, or some tens where somebody meant them to be slow."""
 
 T = TypeVar("T")
 

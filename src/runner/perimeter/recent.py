@@ -9,7 +9,7 @@ the seams to `seams.py`. Carries I6.
 from collections.abc import Sequence
 from typing import Final
 
-from runner.perimeter.seams import REACH
+from runner.perimeter.seams import beginning, ending
 
 SENDS: Final = 8
 """How many sends are remembered for each backend."""
@@ -25,11 +25,16 @@ class RecentSends:
 
     def remember(self, backend: str, texts: Sequence[str]) -> None:
         """Keep the ends of `texts`, which are being sent to `backend`."""
-        ends = tuple(text if len(text) <= 2 * REACH else text[:REACH] + text[-REACH:] for text in texts)
-        self._sends[backend] = (*self._sends.get(backend, ()), ends)[-SENDS:]
+        self._sends[backend] = (*self._sends.get(backend, ()), tuple(map(_ends, texts)))[-SENDS:]
 
     def before(self, backend: str, texts: Sequence[str]) -> list[str]:
         """Return what was sent to `backend` lately and `texts` do not repeat, each once, oldest first."""
         sent = dict.fromkeys(text for send in self._sends.get(backend, ()) for text in send)
         repeated = set(texts)
         return [text for text in sent if text not in repeated]
+
+
+def _ends(text: str) -> str:
+    """Return `text` without its middle, which no seam reaches."""
+    first, last = beginning(text), ending(text)
+    return text if len(first) + len(last) >= len(text) else f"{first}\n{last}"

@@ -22,7 +22,12 @@ _APART: Final = "\n\nzzq zzq zzq\n\n"
 """Stands between two windows: more strange words in a row than a name may have in it."""
 _PAIR: Final = 2
 REACH: Final = 256
-"""Characters on either side of a seam that are looked at: more than a credential told by its shape has."""
+"""Characters on either side of a seam that are looked at: more than most credentials have."""
+FARTHEST: Final = 4096
+"""Characters that are looked at where the seam is in one long word: a token may be as long."""
+_IN_WORDS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_.-"
+_EDGES: Final = " \t\r\n\"'`"
+"""What may stand at a seam and not belong to what is split: looked at with it and without it."""
 PIECES: Final = 48
 """The most pieces that are put together: most credentials and names have no more letters."""
 
@@ -32,8 +37,13 @@ def across(texts: Sequence[str], fragments: Classifier, judged: JudgedTexts) -> 
 
     What lies inside one text is not counted: it is judged by itself. Raises what the classifier raises.
     """
-    pieces = [text for text in texts if text]
-    windows = [window for at in range(len(pieces) - 1) for window in _windows(pieces, at)]
+    ways = (tuple(filter(None, way)) for way in (texts, [text.strip(_EDGES) for text in texts]))
+    windows = [
+        window
+        for pieces in dict.fromkeys(ways)
+        for at in range(len(pieces) - 1)
+        for window in _windows(pieces, at)
+    ]
     keys = {
         (fragments.version, *map(len, window), digest_text("".join(window))): window for window in windows
     }
@@ -67,16 +77,28 @@ def _windows(pieces: Sequence[str], at: int) -> Iterator[Sequence[str]]:
     Each begins where a text does, so that a word before it cannot hide what begins there; the shorter also
     ends where one does. It takes few pieces, so that many small ones do not make it many times what they are.
     """
-    window, left = [pieces[at][-REACH:]], REACH
+    end = ending(pieces[at])
+    yield end, beginning(pieces[at + 1])
+    window, left = [end], REACH
     for piece in pieces[at + 1 : at + PIECES]:
         window.append(piece[:left])
         left -= len(window[-1])
-        if len(window) == _PAIR:
-            yield tuple(window)
         if left <= 0:
             break
     if len(window) > _PAIR:
         yield window
+
+
+def ending(text: str) -> str:
+    """Return what is looked at of `text` before a seam: with the whole of its last word, if that ends."""
+    far = text[-FARTHEST:]
+    return text[-max(REACH, len(far) - len(far.rstrip(_IN_WORDS))) :]
+
+
+def beginning(text: str) -> str:
+    """Return what is looked at of `text` behind a seam: with the whole of its first word, if that ends."""
+    far = text[:FARTHEST]
+    return text[: max(REACH, len(far) - len(far.lstrip(_IN_WORDS)))]
 
 
 def _crosses(seams: Sequence[int], start: int, end: int) -> bool:

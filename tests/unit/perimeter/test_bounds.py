@@ -15,7 +15,7 @@ from runner.kernel.inference import InferenceRequest, WireReply, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import Block, BlockKind, Message, Role, ToolCall
 from runner.kernel.ports import Credential, Effect, ToolOutput
-from runner.perimeter.aside import HERE_UP_TO
+from runner.perimeter.aside import HERE_UP_TO, aside
 from runner.perimeter.exchange import SLACK_BYTES, SLACK_CHARACTERS, TOKEN_BYTES, TOKEN_CHARACTERS
 from runner.perimeter.validate import MAX_CHARACTERS, MAX_DEPTH
 from runner.testing import FakeClassifier, FakeFinding, FakeTool
@@ -112,6 +112,13 @@ async def cut_off(work: Callable[[], Any], classifier: Pausing) -> None:
         assert not classifier.let_go.is_set()
         group.cancel_scope.cancel()
     classifier.let_go.set()
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+async def test_only_what_is_read_in_some_milliseconds_is_read_on_the_event_loop(*, beyond: int) -> None:
+    assert HERE_UP_TO <= 1024  # hostile texts of this length take some tens of milliseconds
+    thread = await aside(threading.get_ident, size=HERE_UP_TO + beyond)
+    assert (thread != threading.get_ident()) is bool(beyond)
 
 
 async def test_i7_i9_a_deadline_counts_while_a_long_reply_is_classified(make_world: Any) -> None:

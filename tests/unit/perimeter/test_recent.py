@@ -13,8 +13,9 @@ from runner.kernel.messages import Block, Message, Role
 from runner.kernel.ports import Locality
 from runner.kernel.registers import Listed
 from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
+from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.recent import SENDS, RecentSends
-from runner.perimeter.seams import REACH
+from runner.perimeter.seams import FARTHEST, REACH, across
 
 CLIENT = Listed(file="r", line=1, names=("Petronilla Vangelista",))
 FINDER = Classifier(FRAGMENTS, compile_registers(clients=[CLIENT], own=[], public=[], key=b"k" * 16))
@@ -111,13 +112,25 @@ def test_only_the_last_sends_are_remembered() -> None:
     assert recent.before("a", []) == [f"text {at}" for at in range(1, SENDS + 1)]
 
 
-@pytest.mark.parametrize("length", [2 * REACH, 2 * REACH + 1, 100_000])
+@pytest.mark.parametrize("length", [2 * REACH, 2 * REACH + 4, 100_000])
 def test_of_a_long_text_both_ends_are_kept(length: int) -> None:
     recent = RecentSends()
-    text = "a" * (length // 2) + "z" * (length - length // 2)
+    text = "a " * (length // 4) + "z " * (length // 4)
     recent.remember("a", [text])
     (kept,) = recent.before("a", [])
-    assert (kept[:REACH], kept[-REACH:], len(kept)) == (text[:REACH], text[-REACH:], 2 * REACH)
+    assert (kept[:REACH], kept[-REACH:]) == (text[:REACH], text[-REACH:])
+    assert len(kept) == min(length, 2 * REACH + 1)
+
+
+def test_of_a_long_word_as_much_is_kept_as_is_looked_at() -> None:
+    recent = RecentSends()
+    head = f"token eyJ{'hbGci' * 200}"
+    recent.remember("a", [f"{'word ' * 500}{head}", "b" * 100_000])
+    ends, endless = recent.before("a", [])
+    assert ends.endswith(head[6:])
+    assert len(endless) == 2 * FARTHEST + 1
+    across_sends = across([ends, f"{'hbGci' * 50}.eyJzdWIiOiIxMjM0In0.sig"], FINDER, JudgedTexts())
+    assert across_sends is DataClass.C3
 
 
 def test_i12_a_repr_shows_no_text() -> None:

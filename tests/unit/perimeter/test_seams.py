@@ -14,10 +14,12 @@ from runner.kernel.registers import Listed
 from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
 from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.release import Rules, detect
-from runner.perimeter.seams import PIECES, across
+from runner.perimeter.seams import FARTHEST, PIECES, across
 from runner.testing import FakeClassifier
 
 AWS = "AKIA" + "IOSFODNN7EXAMPLE"
+JWT = f"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIi{'Oi1a_9' * 250}.{'c2ln' * 11}"
+LONG_HEAD = f"eyJ{'hbGci' * 200}.eyJzdWIiOiIxMjM0In0.{'c2ln' * 11}"
 CLIENT = Listed(file="r", line=1, names=("Mario Rossi",))
 REGISTERS = compile_registers(clients=[CLIENT], own=[], public=[], key=b"k" * 16)
 FINDER = Classifier(FRAGMENTS, REGISTERS)
@@ -58,6 +60,13 @@ def turns(*texts: str) -> dict[str, Any]:
         (turns("tutti", "Mario", "Rossi", "oggi"), DataClass.C2),
         ({"content": [{"type": "text", "text": "Mario "}, {"type": "text", "text": "Rossi"}]}, DataClass.C2),
         ({"nome": "Mario", "cognome": "Rossi"}, DataClass.C2),
+        (turns(f"token {JWT[:20]}", JWT[20:]), DataClass.C3),
+        (turns(f"token {LONG_HEAD[:500]}", f"{LONG_HEAD[500:]} ok"), DataClass.C3),
+        (turns(f"first {AWS[:9]}\n", f"{AWS[9:]} then"), DataClass.C3),
+        (turns(f"first {AWS[:9]} ", f"\n {AWS[9:]} then"), DataClass.C3),
+        (turns(f'"{AWS[:9]}"', f"'{AWS[9:]}'"), DataClass.C3),
+        (turns(f"first {AWS[:9]}", "\n", AWS[9:]), DataClass.C3),
+        (turns("tutti\n", "Mario\n", "Rossi\n", "oggi"), DataClass.C2),
     ],
 )
 def test_what_is_split_over_texts_is_found(body: Any, expected: DataClass) -> None:
@@ -101,6 +110,27 @@ def test_many_small_texts_cost_a_bounded_multiple() -> None:
     letters = Random(1).choices("abcdefghijklmnop", k=count)  # noqa: S311 - no keys
     across(letters, counter, JudgedTexts())
     assert sum(map(len, counter.seen)) <= count * (PIECES + 40)
+
+
+@pytest.mark.parametrize("cut", [40, 60, 700, len(JWT) - 50, len(JWT) - 10])
+def test_the_beginning_of_a_long_token_is_found_wherever_it_is_split(cut: int) -> None:
+    """A token may be longer than what is looked at: its head by itself says what it is."""
+    assert found(turns(f"token {JWT[:cut]}", f"{JWT[cut:]} ok")) is DataClass.C3
+
+
+@pytest.mark.parametrize("piece", ["a\n", "a" * 85, "a" * 5_000, "a" * 300 + " "])
+def test_long_words_and_white_space_at_seams_cost_a_bounded_multiple(piece: str) -> None:
+    count, counter = 300, FakeClassifier()
+    pieces = [f"{at:03}{piece}" for at in range(count)]
+    across(pieces, counter, JudgedTexts())
+    assert sum(map(len, counter.seen)) <= 2 * sum(map(len, pieces)) * (PIECES + 40)
+    assert sum(map(len, counter.seen)) <= 2 * count * (4 * FARTHEST + 40)
+
+
+def test_of_an_endless_word_only_so_much_is_looked_at() -> None:
+    counter = FakeClassifier()
+    across(["a" * 100_000, "b" * 100_000], counter, JudgedTexts())
+    assert [*map(len, counter.seen)] == [2 * FARTHEST]
 
 
 def test_a_credential_in_single_letters_is_found() -> None:

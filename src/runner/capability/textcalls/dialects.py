@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from runner.capability.textcalls.cursor import Ambiguous, Cursor, Truncated, Unreadable
-from runner.capability.textcalls.shapes import Written, calls_in
+from runner.capability.textcalls.shapes import Written, add_calls, calls_in
 from runner.capability.textcalls.values import NAME, read_python_calls, read_value, skip_space
 
 Tools = Mapping[str, Any]
@@ -60,7 +60,7 @@ def values_between(*ends: str) -> Reader:
             if cursor.ended or cursor.sees(*MARKERS):
                 cursor.repair("missing_end_marker")
                 return Envelope(calls=calls, closed=False)
-            calls += _one(cursor, tools, ends)
+            add_calls(calls, _one(cursor, tools, ends))
 
     return read
 

@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 from runner.capability.textcalls.cursor import Ambiguous, Cursor, Repair, Truncated, Unreadable
 from runner.capability.textcalls.dialects import MARKERS, Envelope, values_between
 from runner.capability.textcalls.fitting import fitted
-from runner.capability.textcalls.shapes import Written
+from runner.capability.textcalls.shapes import Written, add_calls
 from runner.capability.textcalls.values import read_value, skip_space
 
 Status: TypeAlias = Literal["ok", "truncated", "ambiguous", "rejected"]
@@ -157,7 +157,8 @@ def _enveloped(cursor: Cursor, tools: Mapping[str, Any]) -> Envelope | None:
         if opener.group() == "<|channel|>" and not envelope.calls:
             free = cursor.at
             continue
-        seen, closed, calls = True, closed and envelope.closed, calls + envelope.calls
+        seen, closed = True, closed and envelope.closed
+        add_calls(calls, envelope.calls)
     cursor.at = free
     return Envelope(calls=calls, closed=closed) if seen else None
 

@@ -5,7 +5,7 @@ Owns which members name a tool and which hold its arguments. A member that belon
 that this is something else: it is `Ambiguous`, and nobody guesses.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
@@ -38,11 +38,16 @@ def calls_in(value: Any, tools: Mapping[str, Any]) -> list[Written]:  # noqa: AN
     Raises `Unreadable` for a value that is none, and `Ambiguous` for one that may be something else.
     """
     found: list[Written] = []
-    for call in _calls(value, tools):
-        found.append(call)
-        if len(found) > _MAX_CALLS:
-            raise Unreadable("too_many_calls")
+    add_calls(found, _calls(value, tools))
     return found
+
+
+def add_calls(found: list[Written], more: Iterable[Written]) -> None:
+    """Add `more` to `found`, the calls of the same reply so far; raise `Unreadable` if they are too many."""
+    for call in more:
+        if len(found) == _MAX_CALLS:
+            raise Unreadable("too_many_calls")
+        found.append(call)
 
 
 def _calls(value: Any, tools: Mapping[str, Any]) -> Iterator[Written]:  # noqa: ANN401 - parse step

@@ -53,7 +53,7 @@ CREDENTIALS: Final = (
     _shape("mistral-or-groq-key", r"(?:gsk_[0-9A-Za-z]{40,}|r8_[0-9A-Za-z]{30,}|pplx-[0-9A-Za-z]{40,})"),
     _shape("telegram-bot-token", r"[0-9]{8,10}:AA[0-9A-Za-z_\-]{33}", trigger=r"[0-9]:AA[0-9A-Za-z_\-]"),
     _shape("age-secret-key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
-    _shape("jwt", r"eyJ[0-9A-Za-z_\-]{8,}\.eyJ[0-9A-Za-z_\-]{8,}\.[0-9A-Za-z_\-]*", kind="jwt"),
+    _shape("jwt", r"eyJ[0-9A-Za-z_\-]{8,}\.eyJ[0-9A-Za-z_\-]{8,}(?:\.[0-9A-Za-z_\-]*)?", kind="jwt"),
     Rule(
         name="private-key-block",
         kind="private_key",

@@ -203,3 +203,19 @@ def test_arguments_alone_are_for_the_only_tool() -> None:
 def test_a_repr_shows_no_arguments() -> None:
     """I12."""
     assert "Rossi" not in repr(parse_calls('{"name": "find", "arguments": {"query": "Rossi"}}', TOOLS))
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<function=now></function>",
+        '<tool_call>{"name": "now", "arguments": {}}</tool_call>',
+        "[TOOL_CALLS]now[ARGS]{}",
+        '{"name": "now", "arguments": {}}\n',
+    ],
+)
+def test_the_calls_of_a_whole_reply_are_counted_and_a_reply_of_too_many_is_not_read_on(unit: str) -> None:
+    """A model that repeats itself must not cost the square of its reply."""
+    assert len(parse_calls(unit * 64, TOOLS).calls) == 64
+    more = parse_calls(unit * 65 + "<tool_call>{", TOOLS)  # what follows would be read as cut off
+    assert (more.status, more.reason, more.calls) == ("rejected", "too_many_calls", ())
