@@ -13,7 +13,7 @@ import json
 import sys
 from hashlib import sha256
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.ports import RELEASE, Locality
@@ -109,7 +109,14 @@ class Story:
         trace.append(label, task=self.task)
         return name
 
-    def ask(self, backend: str, data_class: DataClass, *inputs: str, declassify: str | None = None) -> str:
+    def ask(
+        self,
+        backend: str,
+        data_class: DataClass,
+        *inputs: str,
+        decision: Literal["allowed", "redacted"] = "allowed",
+        declassify: str | None = None,
+    ) -> str:
         """Send an inference and label its answer."""
         trace, call, send, body = self.trace, self.trace.mint_id(), self.trace.mint_id(), b'{"messages":[]}'
         sent = r.Egress(
@@ -120,7 +127,7 @@ class Story:
             locality=Locality.L1 if backend == "local" else Locality.REMOTE,
             data_class=data_class,
             inputs=inputs,
-            decision="allowed" if declassify is None else "redacted",
+            decision=decision,
             payload_commit=trace.commit(body),
             bytes=len(body),
             declassify=declassify,
@@ -365,7 +372,8 @@ def studio() -> Author:
         story.ask("akaion", C1, story.goal)
         page = story.run("fetch_page", *story.decide("fetch_page", "allow", "grant:fetch", C1), C1, net=True)
         read = story.run("read_file", *story.decide("read_file", "allow", "grant:read_file", C1), C2)
-        story.ask("akaion", C1, page, read, declassify=story.lower(rule="redact-contacts"))
+        lowered = story.lower(rule="redact-detected")
+        story.ask("akaion", C1, page, read, decision="redacted", declassify=lowered)
         call, args = story.let_go(read)
         story.approve(call, args, granted=True)
         story.ask("akaion", C1, read, declassify=story.lower(approval=(call, args)))

@@ -119,6 +119,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "locality-differs": ("FAIL", "S11: an egress states another locality than its backend's latest record"),
     "parts-differ": ("FAIL", "S12: a block's class is not the maximum of its parts"),
     "classifier-unlisted": ("FAIL", "S13: a block was classified by something the header does not name"),
+    "opinion-too-low": ("FAIL", "S13: a block's class is below that of the opinion on it"),
     "block-unknown": ("FAIL", "S12: a block is used before it is classified"),
     "block-reused": ("FAIL", "S12: a block is classified or produced twice"),
     "class-too-low": (
@@ -126,6 +127,8 @@ REASONS: Dict[str, Tuple[str, str]] = {
         "S12: a class is below that of what it was made from, or that its task has seen",
     ),
     "declassify-differs": ("FAIL", "S12: no declassification covers exactly this lowering"),
+    "declassify-c3": ("FAIL", "S12: C3 is lowered, which no rule and no approval may do"),
+    "declassify-rule": ("FAIL", "S12: a declassification names a rule that may not lower"),
     "declassify-unapproved": ("FAIL", "S12: a declassification names no valid approval"),
     "matters-met": ("FAIL", "S14: a call brought a second matter into its task without an approval"),
     # trust and honesty
@@ -642,6 +645,17 @@ class Terms:
 
 
 SPANS = 14
+LOWERING_RULES = ("redact-detected",)
+LOWERED_AS = {"redacted": "rule", "allowed": "approval"}  # what lowers a send of this decision
+OPINION_CLASS = {  # the least class of a block of which a second opinion said this (S13)
+    "none": "C0",
+    "person": "C2",
+    "health": "C3",
+    "judicial": "C3",
+    "secrecy": "C3",
+    "credential": "C3",
+    "fault": "C3",
+}
 
 
 def release_terms(decision: Body) -> Optional[Terms]:
@@ -768,6 +782,8 @@ class Rules:
             self.report("parts-differ", seq)
         if body["classifier"] not in ("rules-only", self.header["classifier"]):
             self.report("classifier-unlisted", seq)
+        if body["class"] < OPINION_CLASS[body.get("opinion", "none")]:
+            self.report("opinion-too-low", seq)
         if body["class"] < max(self._join(seq, body["inputs"]), self.floors.get(block, "C0")):
             self.report("class-too-low", seq)
         self.classes[block] = body["class"]
@@ -894,6 +910,7 @@ class Rules:
             cover is None
             or (cover["from"], cover["to"], cover["backend"]) != wanted
             or ts >= cover["expires"]
+            or LOWERED_AS.get(body["decision"]) not in cover
             or ("approval" in cover and not self._explained(ts, scope, body))
         ):
             self.report("declassify-differs", seq)
@@ -958,6 +975,10 @@ class Rules:
         if body["id"] in scope.lowerings:
             self.report("id-reused", seq)
         scope.lowerings[body["id"]] = body
+        if body["from"] == "C3":
+            self.report("declassify-c3", seq)
+        if body.get("rule", LOWERING_RULES[0]) not in LOWERING_RULES:
+            self.report("declassify-rule", seq)
         approval = scope.approvals.get(body.get("approval", ""))
         if approval is not None:
             decision = scope.decisions[approval["call_id"]]
@@ -966,7 +987,7 @@ class Rules:
                 approval["granted"] and ts < approval["expires"] and body["expires"] <= approval["expires"]
             )
             meant = terms is not None and terms.backend == body["backend"] and body["to"] <= terms.to
-            if meant and valid and approval["args_commit"] == body["commit"] and body["from"] != "C3":
+            if meant and valid and approval["args_commit"] == body["commit"]:
                 return
         if "approval" in body:
             self.report("declassify-unapproved", seq)
@@ -1400,6 +1421,14 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
     }
 
 
+COUNTED = (("log", "logs"), ("entry", "entries"), ("seal", "seals"))
+
+
+def counted(count: int, one: str, many: str) -> str:
+    """Return a number with its noun."""
+    return f"{count} {one if count == 1 else many}"
+
+
 def describe_lowerings(declassified: Dict[str, int], rules: List[str]) -> str:
     """Say how often a person, or a rule, decided that a lower class will do."""
     named = f" ({', '.join(rules)})" if rules else ""
@@ -1428,8 +1457,9 @@ def describe(report: Dict[str, Any]) -> str:
         kind, meaning = REASONS[reason["code"]]
         lines.append(f"  {kind}: {reason['code']}{place}: {meaning}")
     facts = {
-        "Checked": f"{report['logs']} logs, {report['entries']} entries, {report['seals']} seals",
-        "Checked for": "bytes, chain, tree, signatures, order, rules S1-S5, S7-S9, S11-S14 (S6 if asked)",
+        "Checked": ", ".join(counted(report[many], one, many) for one, many in COUNTED),
+        "Checked for": "bytes, chain, tree, signatures, order, and rules S1-S5, S7-S9, S11-S14 (S6 if asked)",
+        "Rules explained in": "section 9 of contracts/trace/v1/README.md, the format akaion-trace/1",
         "Verified through": "log {log}, seq {seq}, root {root}".format(**through) if through else "nothing",
         "Vouched for by": describe_voucher(report),
         "Device keys named": ", ".join(report["device_keys"]) or "none",

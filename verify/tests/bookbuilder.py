@@ -339,7 +339,7 @@ def story() -> list[Step]:
     web = inference("web", REMOTE, "remote", "C1", ["b1"])
     del web["backend"]
     web |= {"channel": "tool", "host_commit": hex64("host"), "call_id": hex32("call fetch")}
-    lowered = {**inference("ask", REMOTE, "remote", "C1", ["b2"]), "decision": "redacted"}
+    lowered = inference("ask", REMOTE, "remote", "C1", ["b2"])
     refused = inference("refused", REMOTE, "remote", "C2", ["b2"])
     return [
         Step("declared", "backend", backend(LOCAL, "L0")),
@@ -425,6 +425,12 @@ class Story(list[Step]):
     def drop(self, *labels: str) -> None:
         for label in labels:
             del self[self.at(label)]
+
+    def redact(self, rule: str = "redact-detected") -> None:
+        """Let redaction lower the send, and nobody be asked."""
+        self.drop("ask_release", "granted")
+        self.change("lower", approval=None, rule=rule)
+        self.change("send", decision="redacted")
 
     def after(self, label: str, *steps: Step) -> None:
         place = self.at(label) + 1

@@ -377,7 +377,9 @@ def test_the_worst_reason_is_the_verdict(folder: Path, pin: Path) -> None:
 
 
 def test_the_report_says_what_was_seen(folder: Path, pin: Path) -> None:
-    log = LogBuilder().open().play(bb.story()).write(folder)
+    story = bb.Story()
+    story.redact()
+    log = LogBuilder().open().play(story).write(folder)
     last = log.next(enforcement="isolated", custody="hardware").open().close().write(folder)
     report = av.verify(folder, pin)
     root = bb.merkle_root([bb.leaf(line) for line in last.lines[:3]]).hex()

@@ -41,6 +41,10 @@ def test_people_read_the_verdict_first_and_what_it_does_not_claim_last(folder: P
     lines = done.stdout.splitlines()
     assert lines[0] == "PASS (exit 0)"
     assert "Vouched for by: the pinned device key" in lines
+    assert "Checked: 1 log, 38 entries, 7 seals" in lines
+    assert any(
+        line.startswith("Rules explained in: section 9 of contracts/trace/v1/README.md") for line in lines
+    )
     assert lines[-1].startswith("  - not protected against a holder of the device key")
     assert done.stdout.isascii()
 

@@ -481,7 +481,7 @@ def s12_a_block_is_produced_twice(story: Story) -> Expected:
 @case
 def s12_a_declassification_of_another_class(story: Story) -> Expected:
     story.change("lower", **{"from": "C3"})
-    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
+    return [("declassify-c3", "lower"), ("declassify-differs", "send")]
 
 
 @case
@@ -624,7 +624,45 @@ def s12_i8_c3_is_lowered_by_an_approval(story: Story) -> Expected:
         story.change(block, **{"class": "C3", "parts": {"default": "C3"}})
     story.change("lower", **{"from": "C3"})
     story.change("refused", **{"class": "C3"})
-    return [("declassify-unapproved", "lower"), ("declassify-differs", "send")]
+    return [("declassify-c3", "lower"), ("declassify-differs", "send")]
+
+
+@case
+def s12_i8_c3_is_lowered_by_a_rule(story: Story) -> Expected:
+    """No rule and nobody lowers C3, so a task that has seen it sends nothing to a remote backend."""
+    story.redact()
+    for block in ("b2", "b5", "b6"):
+        story.change(block, **{"class": "C3", "parts": {"default": "C3"}})
+    story.change("lower", **{"from": "C3"})
+    story.change("refused", **{"class": "C3"})
+    return [("declassify-c3", "lower")]
+
+
+@case
+def s12_i8_a_rule_that_nobody_knows_lowers(story: Story) -> Expected:
+    story.redact("because")
+    return [("declassify-rule", "lower")]
+
+
+@case
+def s12_i8_a_rule_lowers_what_was_not_redacted(story: Story) -> Expected:
+    story.redact()
+    story.change("send", decision="allowed")
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_i8_an_approval_lowers_what_was_redacted(story: Story) -> Expected:
+    story.change("send", decision="redacted")
+    return [("declassify-differs", "send")]
+
+
+@case
+def s12_a_denied_send_is_lowered_by_a_rule(story: Story) -> Expected:
+    story.redact()
+    story.change("send", decision="denied", reason="fault.release")
+    story.drop("reply")
+    return [("declassify-differs", "send")]
 
 
 @case
@@ -719,6 +757,27 @@ def s12_a_second_opinion_raises_what_is_sent_afterwards(story: Story) -> Expecte
 def s13_an_opinion_that_the_header_does_not_name(story: Story) -> Expected:
     story.change("b7", classifier="rules+local:another")
     return [("classifier-unlisted", "b7")]
+
+
+WORDS = {"person": "C2", "health": "C3", "judicial": "C3", "secrecy": "C3", "credential": "C3", "fault": "C3"}
+
+
+@pytest.mark.parametrize(("word", "least"), WORDS.items(), ids=WORDS)
+def test_s13_i8_an_opinion_makes_its_block_at_least_the_class_of_its_word(
+    word: str, least: str, folder: Path, pin: Path
+) -> None:
+    """In a task of its own, in which nothing is sent; each class, so that the word alone decides."""
+    start, end, other = Story().again("start"), Story().again("finish", "over"), hex32("another task")
+    end.body["counts"] = {"task_start": 1, "classify": 1}
+    for data_class in ("C1", "C2", "C3"):
+        story = Story()
+        step = Step("said", "classify", bb.opined("b30", data_class, "b0", word))
+        start.task = step.task = end.task = other
+        story.after("finish", start, step, end)
+        low = data_class < least
+        assert judge(story, folder, pin) == (
+            ("FAIL", [("opinion-too-low", story.seq("said"))]) if low else ("PASS", [])
+        )
 
 
 @pytest.mark.parametrize(
@@ -867,8 +926,7 @@ def test_a_tool_with_net_that_failed_may_leave_no_egress(folder: Path, pin: Path
 
 def test_a_lowering_by_rule_needs_no_approval(folder: Path, pin: Path) -> None:
     story = Story()
-    story.change("lower", approval=None, rule="redact:names")
-    story.drop("ask_release", "granted")
+    story.redact()
     assert judge(story, folder, pin) == ("PASS", [])
 
 
