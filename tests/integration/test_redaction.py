@@ -215,3 +215,49 @@ def test_i8_a_restored_value_never_reaches_a_host_tool(tmp_path: Path) -> None:
     assert (decision["decision"], decision["rule"]) == ("deny", "restored-value-to-sink")
     assert all(FISCAL_CODE.encode() not in body for body in bodies)
     assert found == "PASS"
+
+
+NOTICE = "Notice to leave\nThe rent of the shop is nine hundred euro a month\nThe tenant is Rossi Mario\n"
+
+
+def of_a_client(tmp_path: Path, *, file: str = "notice.txt") -> tuple[RunResult, list[bytes], Path]:
+    """Ask about a folder that is named after a client of the register; return as `ask` does."""
+    folder = tmp_path / "studio" / "rossi"
+    folder.mkdir(parents=True)
+    (folder / file).write_text(NOTICE, encoding="utf-8")
+    (tmp_path / "clients.yaml").write_text("- Rossi\n- Rossi Mario\n", encoding="utf-8")
+    path = {"path": str(folder), "redactable": True}
+    grants = [{"tool": tool, "paths": [path]} for tool in ("search_text", "read_file")]
+    with ScriptedServer(replies=[rent] * 9) as server:
+        profile = attached(server, "on", grants)
+        profile["perimeter"]["registers"] = {"clients": str(tmp_path / "clients.yaml")}
+        with open_profile("attached", **profile) as runtime:
+            result = runtime.loop().run("What is the rent of the shop?")
+            runtime.export_pin(tmp_path / "auditor.pin")
+        return result, server.bodies, runtime.trace_path
+
+
+def rent(body: JsonObject) -> str:
+    asked: Any = body["response_format"]
+    value: Any = first_instance(asked["json_schema"]["schema"])
+    return json.dumps(value | {"answer": "nine hundred euro"} if "answer" in value else value)
+
+
+@pytest.mark.parametrize("file", ["notice.txt", "Rossi Mario.txt"])
+def test_p1_a_folder_named_after_a_client_is_read_again_and_shown_by_its_name(
+    file: str, tmp_path: Path
+) -> None:
+    """The program opens the file that a token stands for; the model elsewhere sees the token only."""
+    result, bodies, book = of_a_client(tmp_path, file=file)
+    assert result.stop is StopReason.ANSWERED
+    assert [(each.file, each.line) for each in result.evidence] == [(f"rossi/{file}", 2)]
+    assert [(step.tool, step.status) for step in result.steps] == [  # type: ignore[union-attr]
+        ("search_text", "ok"),
+        ("read_file", "ok"),
+    ]
+    assert result.steps[1].arguments == {"path": f"rossi/{file}"}  # type: ignore[union-attr]
+    assert (result.confirmed, result.notes) == (True, ())
+    assert len(bodies) == 3, "translated, answered, answered again from the whole file"
+    assert all(b"rossi" not in body.lower() for body in bodies)
+    assert len({name for body in bodies[1:] for name in re.findall(r"# (\[[^\\]*)", body.decode())}) == 1
+    assert verdict(book, tmp_path / "auditor.pin") == "PASS"

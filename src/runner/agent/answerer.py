@@ -7,7 +7,7 @@ only with a line that bears it out (`evidence`); a model that says they do not h
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Final
 
@@ -25,12 +25,14 @@ _SPACES: Final = re.compile(r"\s{2,}")
 class Draft:
     """An answer; `evidence` is None when there were no lines to quote from.
 
-    `said` is `text` as the model wrote it, its tokens not restored.
+    `said` is `text` as the model wrote it, its tokens not restored; `evidence` is as the model saw it, too.
+    `confirmed` says whether a second reading gave the same.
     """
 
     text: str = field(repr=False)
     said: str = field(repr=False)
     evidence: Evidence | None
+    confirmed: bool = False
 
 
 async def answer_from_lines(session: Session) -> Draft | None:
@@ -69,13 +71,10 @@ def _borne_out(session: Session, answer: str, said: str, lines: Sequence[Excerpt
     """Return the draft with the line that bears it out; None when no line does.
 
     A model elsewhere is held to what it saw, in its own words: a name that it guessed bears nothing out, so
-    that what follows does not tell it that it was right. The user gets to see what stands behind tokens.
+    that what follows does not tell it that it was right.
     """
     evidence = find_evidence(said, session.query, lines)
-    if evidence is None:
-        return None
-    shown = replace(evidence, quote=session.task.reveal(evidence.quote))
-    return Draft(text=answer, said=said, evidence=shown)
+    return None if evidence is None else Draft(text=answer, said=said, evidence=evidence)
 
 
 def _fitting(excerpts: tuple[Excerpt, ...]) -> list[Excerpt]:

@@ -6,21 +6,25 @@ model, and asked whether it is right it says yes; two readings that agree are th
 proof of the record is the verifier, a different thing.)
 """
 
+from dataclasses import replace
+
 from runner.agent.answerer import Draft, answer_from_lines
 from runner.agent.planner import read_file
 from runner.agent.session import Session
 from runner.kernel.language import content_words
 
 
-async def confirms(session: Session, draft: Draft) -> bool:
-    """Return whether the file of the draft's evidence, read whole, gives the same answer or the same line.
+async def judged(session: Session, draft: Draft) -> Draft | None:
+    """Return the draft as confirmed if the file of its evidence, read whole, gives the same answer or line.
 
-    Where files may be searched and not read, the draft stands as it is.
+    None when it says something else. Where there is no second reading, since files may be searched and not
+    read, or this one could not be, the draft stands as it is: not confirmed, which the result says.
     """
     if draft.evidence is None or not await read_file(session, draft.evidence.file):
-        return True
+        return draft
     second = await answer_from_lines(session)
     if second is None or second.evidence is None:
-        return False
+        return None
     same_line = second.evidence.line == draft.evidence.line
-    return same_line or content_words(second.said) == content_words(draft.said)
+    same = same_line or content_words(second.said) == content_words(draft.said)
+    return replace(draft, confirmed=True) if same else None

@@ -6,14 +6,15 @@ what it may send and what it may call is decided, each time, by the perimeter th
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import anyio
 
 from runner.agent.answerer import Draft, answer_freely, answer_from_lines
-from runner.agent.judge import confirms
+from runner.agent.judge import judged
 from runner.agent.planner import is_question_over_files, next_call, search
 from runner.agent.session import Session
-from runner.agent.steps import Budget, Event, RunResult, Stop, StopReason, ToolStep
+from runner.agent.steps import Budget, Event, Evidence, RunResult, Stop, StopReason, ToolStep
 from runner.kernel.errors import ClassifierFault, LoopError, raises_bare
 from runner.kernel.labels import DataClass
 from runner.perimeter.client import SealedClient
@@ -98,7 +99,7 @@ async def _work(session: Session) -> Draft | None:
         return await answer_freely(session)
     await search(session)
     draft = await answer_from_lines(session)
-    return draft if draft is not None and await confirms(session, draft) else None
+    return None if draft is None else await judged(session, draft)
 
 
 async def _call_until_done(session: Session) -> None:
@@ -124,7 +125,7 @@ _OUTCOMES: dict[StopReason, Outcome] = {
 
 
 def _result(session: Session, draft: Draft | None, stop: StopReason, detail: str = "") -> RunResult:
-    evidence = () if draft is None or draft.evidence is None else (draft.evidence,)
+    evidence = () if draft is None or draft.evidence is None else (_for_the_user(session, draft.evidence),)
     return RunResult(
         answer="" if draft is None else draft.text,
         stop=stop,
@@ -134,7 +135,15 @@ def _result(session: Session, draft: Draft | None, stop: StopReason, detail: str
         tokens=session.tokens,
         task=session.task.id,
         detail=detail,
+        confirmed=draft is not None and draft.confirmed,
+        unread=session.unread,
     )
+
+
+def _for_the_user(session: Session, evidence: Evidence) -> Evidence:
+    """Return `evidence` with what stands behind its tokens: it is the user's own."""
+    reveal = session.task.reveal
+    return replace(evidence, file=reveal(evidence.file), quote=reveal(evidence.quote))
 
 
 def _inside_event_loop() -> bool:

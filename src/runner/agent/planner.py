@@ -12,6 +12,7 @@ from runner.agent import prompts
 from runner.agent.session import Session
 from runner.agent.steps import Stop, StopReason
 from runner.kernel.messages import Block, Json, JsonObject
+from runner.perimeter.toolbox import DENIED
 
 SEARCH: Final = "search_text"
 READ: Final = "read_file"
@@ -37,11 +38,11 @@ async def search(session: Session) -> None:
     session.query = "\n".join([session.task.as_seen(session.task.goal.text), *reply.said.values()])
     found = await session.call(SEARCH, {"query": session.query[: prompts.QUERY_LENGTH]}, origin=reply.block)
     if found.status == "denied":
-        raise Stop(StopReason.DENIED, found.block.text)
+        raise Stop(StopReason.DENIED, found.block.text.removeprefix(DENIED))
 
 
 async def read_file(session: Session, file: str) -> bool:
-    """Read a file that a tool named, from its first line. Return False when that cannot be done."""
+    """Read a file that a tool named, as it named it, from its first line. Return False when that fails."""
     if READ not in session.tools:
         return False
     source, _ = session.newest()

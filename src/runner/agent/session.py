@@ -12,7 +12,7 @@ from runner.agent.progress import ProgressGuard
 from runner.agent.steps import Budget, Event, EventKind, FailedStep, Step, Stop, StopReason, ToolStep
 from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, TransportError
 from runner.kernel.inference import InferenceRequest
-from runner.kernel.messages import Block, JsonObject, Message, Role, ToolCall
+from runner.kernel.messages import Block, Json, JsonObject, Message, Role, ToolCall
 from runner.kernel.ports import Excerpt
 from runner.perimeter.client import Reply, SealedClient
 from runner.perimeter.task import Task
@@ -39,6 +39,8 @@ class Session:
         """The question in every wording it was searched in."""
         self.read: list[tuple[Block, tuple[Excerpt, ...]]] = []
         """What tools returned: each block, and the lines of it that may be quoted."""
+        self.unread = 0
+        """How many files could not be read as text, in the call that met most of them."""
         self._client = client
         self._sealed_tools = tools
         self._budget = budget
@@ -92,11 +94,13 @@ class Session:
             raise Stop(StopReason.STEPS)
         if not self._guard.is_new(tool, arguments if said is None else said):
             raise Stop(StopReason.NO_PROGRESS)
-        self._tell("call", f"{tool} {json.dumps(dict(arguments), ensure_ascii=False)}")
+        shown = _shown(self.task, arguments)
+        self._tell("call", f"{tool} {json.dumps(shown, ensure_ascii=False)}")
         reply = await self._sealed_tools.call(
             ToolCall(tool=tool, arguments=arguments, origin=origin), task=self.task
         )
-        self.steps.append(ToolStep(tool=tool, arguments=arguments, status=reply.status))
+        self.steps.append(ToolStep(tool=tool, arguments=shown, status=reply.status))
+        self.unread = max(self.unread, reply.unread)
         self.read.append((reply.block, reply.excerpts))
         self._tell("result", reply.status)
         return reply
@@ -117,3 +121,10 @@ class Session:
     def _tell(self, kind: EventKind, text: str) -> None:
         if self._on_event is not None:
             self._on_event(Event(kind=kind, text=text))
+
+
+def _shown(task: Task, arguments: JsonObject) -> dict[str, Json]:
+    """Return `arguments` for the user's own eyes: with what stands behind tokens."""
+    return {
+        name: task.reveal(value) if isinstance(value, str) else value for name, value in arguments.items()
+    }

@@ -6,11 +6,15 @@ Owns the typed results of the loop. Reprs show shapes, never content (I12).
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from runner.kernel.errors import RunnerError
 from runner.kernel.labels import DataClass
+from runner.kernel.language import not_text
 from runner.kernel.messages import JsonObject
+
+UNCONFIRMED: Final = "not confirmed: there was no second reading of the file"
+"""The note of an answer that has evidence and was read once."""
 
 
 class StopReason(StrEnum):
@@ -73,7 +77,9 @@ class RunResult:
     """What came of a task.
 
     `answer` is text for a person; `evidence` holds only quotes that were checked against what was read;
-    `data_class` is the class of the answer; `tokens` counts prompt and completion as reported.
+    `data_class` is the class of the answer; `tokens` counts prompt and completion as reported. `confirmed`
+    says whether the file of the evidence, read again, gave the same. `unread` counts the files that could
+    not be read as text, and so were not searched, in the call that met most of them.
     """
 
     answer: str = field(repr=False)
@@ -84,6 +90,14 @@ class RunResult:
     tokens: int
     task: str
     detail: str = ""
+    confirmed: bool = False
+    unread: int = 0
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a person must know beside the answer, in our words: no names, which are content."""
+        notes = () if self.confirmed or not self.evidence else (UNCONFIRMED,)
+        return (*notes, not_text(self.unread)) if self.unread else notes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

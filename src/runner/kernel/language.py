@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Language: cut Italian and English text into comparable tokens.
 
-Owns tokens, folding of case and accents, numbers and dates in one spelling, light stemming, and the
-words too common to search for. Pure, linear in the text, keeps nothing of it. Leaves scoring to those who
-rank and compare. The suffix lists are our own, light on purpose: a stem only has to bring the forms of one
-word together, and an exact match always counts for more.
+Owns tokens, folding of case and accents, numbers and dates in one spelling, light stemming, and the words too
+common to search for; and how files that hold no text are counted. Pure, linear in the text, keeps nothing of
+it. Leaves scoring to those who rank and compare. The suffix lists are our own, light on purpose: a stem only
+has to bring the forms of one word together, and an exact match always counts for more.
 """
 
 import re
@@ -197,3 +197,8 @@ def _number(word: str) -> tuple[str, ...]:
         plain = whole if not fraction or not int(fraction) else f"{whole}.{fraction}"
         return (plain, word) if word != plain else (plain,)
     return (word, *_DIGITS.findall(word))
+
+
+def not_text(count: int) -> str:
+    """Return what is said, to models and people, of `count` files that are no text."""
+    return f"{count} {'file' if count == 1 else 'files'} could not be read as text"

@@ -293,12 +293,14 @@ class GrantedCall:
 
     With a `veil`, whoever asked may not see everything that lies there. Then a tool that reads answers as if
     the veiled texts and names were all there is: what it finds, in which order, and how long that is. A tool
-    that does so says it by a member `veils`, which is True; another never gets a veil.
+    that does so says it by a member `veils`, which is True; another never gets a veil. `named` says that the
+    program, not a model, chose the paths, out of what it was shown: they are as they stand on disk.
     """
 
     arguments: JsonObject = field(repr=False)
     roots: tuple[Root, ...]
     veil: Veil | None = field(default=None, repr=False)
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,10 +314,14 @@ class Excerpt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolOutput:
-    """What a tool returns: `text` for the model; `excerpts` are lines that may be quoted as evidence."""
+    """What a tool returns: `text` for the model; `excerpts` are lines that may be quoted as evidence.
+
+    `unread` counts the files that it came upon and could not read as text.
+    """
 
     text: str = field(repr=False)
     excerpts: tuple[Excerpt, ...] = ()
+    unread: int = 0
 
 
 class Tool(Protocol):

@@ -360,6 +360,21 @@ class Task:
         same = self.redactor.restore(said) == plain(call.arguments)
         return replace(call, arguments=said) if same else call
 
+    def as_named(self, call: ToolCall, names: AbstractSet[str]) -> ToolCall | None:
+        """Return `call` with what stands behind the tokens in its arguments `names`, those that are paths.
+
+        None unless each that is given was taken, word for word, out of a block that came through the veil,
+        and one is. A model's reply is no such block.
+        """
+        given = {name: call.arguments[name] for name in names if name in call.arguments}
+        if not given or not self.owns(call.origin) or call.origin.id not in self._veiled:
+            return None
+        shown = call.origin.text.split("\n")
+        real = {
+            name: self.reveal(path) for name, path in given.items() if isinstance(path, str) and path in shown
+        }
+        return replace(call, arguments={**call.arguments, **real}) if len(real) == len(given) else None
+
     def held(self, arguments: JsonObject, *, origin: Block, sent: bool = False) -> DataClass:
         """Return the class of the values of this task's map in `arguments`, taken from `origin`.
 

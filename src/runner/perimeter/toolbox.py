@@ -33,6 +33,8 @@ from runner.perimeter.validate import is_bounded, plain
 
 APPROVAL_LASTS_US: Final = 300_000_000
 """How long a granted approval may wait for its call: five minutes, in microseconds."""
+DENIED: Final = "denied: "
+"""How a denial begins that a model is told."""
 UNBOUNDED: Final = Deny(
     rule="arguments-unbounded", hint="the arguments are no JSON, or too large, or too deep"
 )
@@ -40,11 +42,15 @@ UNBOUNDED: Final = Deny(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolReply:
-    """What came of a call: `block` is the text for the model, `excerpts` are lines it may quote."""
+    """What came of a call: `block` is the text for the model, `excerpts` are lines it may quote.
+
+    `unread` counts the files that the tool came upon and could not read as text.
+    """
 
     status: Literal["ok", "error", "denied"]
     block: Block
     excerpts: tuple[Excerpt, ...] = field(default=(), repr=False)
+    unread: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +126,9 @@ class SealedTools(Sealed):
             call = replace(call, arguments={})
         veiled = bounded and self._is_veiled(call, task)
         call = task.as_said(call) if veiled else call
-        held = DataClass.C0 if veiled else task.held(call.arguments, origin=call.origin)
+        opened = self._as_named(call, task) if bounded else None
+        call = opened or call
+        held = DataClass.C0 if veiled or opened else task.held(call.arguments, origin=call.origin)
         residue = task.residue.with_detected(held)
         context = _Seen(mark=task.mark, residue=residue, matters=task.matters)
         verdict = self._verdict(call, task) if bounded else UNBOUNDED
@@ -132,7 +140,7 @@ class SealedTools(Sealed):
         match verdict:
             case Deny():
                 await self._to_disk()
-                return ToolReply(status="denied", block=_say(task, f"denied: {verdict.hint}", context))
+                return ToolReply(status="denied", block=_say(task, DENIED + verdict.hint, context))
             case Ask():
                 if not await self._approved(call, verdict, decision, matters, task):
                     return ToolReply(status="denied", block=_say(task, _refusal(verdict), context))
@@ -140,7 +148,8 @@ class SealedTools(Sealed):
                 pass
             case _:
                 assert_never(verdict)
-        return await self._run(call, decision, context, task, veil=task.veil if veiled else None)
+        veil = task.veil if veiled else None
+        return await self._run(call, decision, context, task, veil=veil, named=opened is not None)
 
     def _is_veiled(self, call: ToolCall, task: Task) -> bool:
         """Say whether a model elsewhere gets to see what `call` returns: then it is answered from that.
@@ -155,6 +164,17 @@ class SealedTools(Sealed):
         if getattr(self._tools.get(call.tool), "veils", False) is not True:
             return False
         return all(_residue_of(root).data_class <= REDACTED_DEFAULT for root in grant.roots)
+
+    def _as_named(self, call: ToolCall, task: Task) -> ToolCall | None:
+        """Return `call` with what stands behind the tokens of its paths; None if the program named none.
+
+        A program names a file as a tool named it to a model elsewhere, and the user's file is opened. What
+        such a model says itself never gets here, and no path does that it was not shown, word for word.
+        """
+        grant = self._workshop.policy.grants.get(call.tool)
+        if grant is None or grant.effect is not Effect.READ:
+            return None
+        return task.as_named(call, grant.path_arguments)
 
     def _decided(self, call: ToolCall, matters: AbstractSet[str]) -> ToolVerdict:
         if call.tool not in self._tools:
@@ -193,6 +213,7 @@ class SealedTools(Sealed):
         task: Task,
         *,
         veil: Veil | None,
+        named: bool,
     ) -> ToolReply:
         trace, tool = self._workshop.trace, self._tools[call.tool]
         effect = self._workshop.policy.grants[call.tool].effect
@@ -208,7 +229,7 @@ class SealedTools(Sealed):
         await self._to_disk()
         status: Literal["ok", "error"] = "ok"
         try:
-            run = partial(tool.run, replace(granted, veil=veil))
+            run = partial(tool.run, replace(granted, veil=veil, named=named))
             output = await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
             _check_output(output)
         except ToolError as error:
@@ -235,7 +256,7 @@ class SealedTools(Sealed):
         if status == "ok":
             source = join_labels(residues).data_class
             await aside(partial(task.remember, text, source), size=len(text))
-        return ToolReply(status=status, block=block, excerpts=output.excerpts)
+        return ToolReply(status=status, block=block, excerpts=output.excerpts, unread=output.unread)
 
     def _decision(
         self, call: ToolCall, verdict: ToolVerdict, context: _Seen, matters: int, task: Task
@@ -302,8 +323,9 @@ def _say(task: Task, text: str, context: _Seen) -> Block:
 def _refusal(verdict: Ask) -> str:
     """Return what the model is told when nobody said yes. It names no matter: their names are content."""
     if verdict.rule == MATTERS_MEET:
-        return "denied: this would bring two matters together; open the task for one matter, or name a path"
-    return "denied: not approved"
+        fix = "open the task for one matter (`--matter NAME`, in a program `matter=`), or name a path"
+        return f"{DENIED}this would bring two matters together; {fix}"
+    return f"{DENIED}not approved"
 
 
 def _label_of(root: Root) -> Label:

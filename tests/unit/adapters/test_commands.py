@@ -342,6 +342,15 @@ def test_a_granted_folder_that_is_not_there_fails(home: Path) -> None:
     assert found("granted folder").grade == "fail"
 
 
+def test_a_granted_folder_without_a_readable_text_is_a_warning(home: Path) -> None:
+    del home
+    Path("files/b.pdf").write_bytes(b"%PDF-1.7\n\0")
+    check = found("granted folder")
+    assert (check.grade, check.found.endswith("holds no file that can be read as text")) == ("warn", True)
+    Path("files/a.txt").write_text("a line\n", encoding="utf-8")
+    assert found("granted folder").grade == "ok"
+
+
 def test_i5_a_device_key_that_others_can_read_fails(akaion: Any, home: Path) -> None:
     akaion("keys", "show")
     assert found("device key").grade == "ok"

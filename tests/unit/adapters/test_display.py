@@ -2,6 +2,7 @@
 """What is shown: results, progress, questions. Foreign text is inert, and a log holds no content (I12)."""
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal
 
@@ -90,6 +91,14 @@ def test_result_data_keeps_the_exact_texts(tmp_path: Path) -> None:
         {"tool": "read_file", "arguments": {"path": "a"}, "status": "ok"},
         {"failure": "cut"},
     ]
+
+
+def test_files_that_are_no_text_are_told_to_people_and_programs(tmp_path: Path) -> None:
+    screen, told = console(terminal=False), replace(result(StopReason.NOT_FOUND), evidence=(), unread=2)
+    print_result(screen, told)
+    assert "2 files could not be read as text" in text_of(screen)
+    data = result_data(told, tmp_path)
+    assert (data["unread"], data["notes"]) == (2, ["2 files could not be read as text"])
 
 
 # --- progress ------------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ import pytest
 
 from runner.agent.loop import AgentLoop
 from runner.agent.steps import Budget, FailedStep, StopReason, ToolStep
-from runner.kernel.errors import BackendError, LoopError
+from runner.kernel.errors import BackendError, LoopError, ToolError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Effect, Excerpt, ToolOutput
@@ -342,3 +342,40 @@ def test_i8_redaction_does_not_lower_a_goal_that_its_user_calls_privileged(make_
         )
         loop_over(world).run("Write to Rossi.", data_class=said)
         assert bool(world.backend.transport.sent) is sent
+
+
+@pytest.mark.parametrize("why", ["not granted", "denied", "error"])
+def test_an_answer_that_no_second_reading_confirmed_says_so(why: str, make_world: Any, grant: Any) -> None:
+    """Neither silence nor `not found`: the line bears the answer out, and it was read once."""
+    tool = searcher()
+    reader = FakeTool(name="read_file", output=ToolError("gone"))
+    grants = {"search_text": grant(tool)}
+    if why != "not granted":
+        grants["read_file"] = grant(reader, ask=why == "denied")
+    world = make_world(replies=[obey] * 9, grants=grants)
+    result = loop_over(world, tool, reader).run("When is the meeting?")
+    assert (result.stop, result.answer, result.confirmed) == (StopReason.ANSWERED, "Monday", False)
+    assert result.notes == ("not confirmed: there was no second reading of the file",)
+
+
+def test_an_answer_that_a_second_reading_confirmed_has_no_note(make_world: Any, grant: Any) -> None:
+    tool, reader = searcher(), FakeTool(name="read_file", output=ToolOutput(text="whole", excerpts=LINES))
+    grants = {"search_text": grant(tool), "read_file": grant(reader)}
+    world = make_world(replies=[obey] * 9, grants=grants)
+    result = loop_over(world, tool, reader).run("When is the meeting?")
+    assert (result.stop, result.confirmed, result.notes) == (StopReason.ANSWERED, True, ())
+
+
+def test_files_that_are_no_text_are_counted_in_the_result(make_world: Any, grant: Any) -> None:
+    tool = searcher(ToolOutput(text="nothing found", unread=2))
+    world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("When is the meeting?")
+    assert (result.stop, result.unread) == (StopReason.NOT_FOUND, 2)
+    assert result.notes == ("2 files could not be read as text",)
+
+
+def test_a_denied_search_ends_the_run_and_says_so_once(make_world: Any, grant: Any) -> None:
+    tool = searcher()
+    world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool, ask=True)})
+    result = loop_over(world, tool).run("When is the meeting?")
+    assert (result.stop, result.detail) == (StopReason.DENIED, "not approved")

@@ -88,6 +88,7 @@ async def test_i1_a_second_matter_asks_and_without_an_approver_it_is_denied(
         assert asked.rendering.count("brings together") == 2, "above what the model wrote, and below it"
     if not answer:
         assert "rossi" not in reply.block.text + task.goal.text
+        assert "--matter" in reply.block.text
         assert "bianchi" not in reply.block.text, "a model of one matter is not told the names of others"
 
 

@@ -50,7 +50,8 @@ def print_result(console: Console, result: RunResult) -> None:
     for evidence in result.evidence:
         print_block(console, f"{evidence.file}:{evidence.line}", style="cyan")
         print_block(console, evidence.quote, depth=2)
-    print_facts(console, [("Class", CLASSES[result.data_class]), ("Stopped", _summary(result))])
+    notes = [("Note", note) for note in result.notes]
+    print_facts(console, [*notes, ("Class", CLASSES[result.data_class]), ("Stopped", _summary(result))])
 
 
 def print_record(console: Console, trace: Path, profile: str) -> None:
@@ -95,6 +96,9 @@ def result_data(result: RunResult, trace: Path) -> dict[str, Any]:
         "task": result.task,
         "trace": str(trace),
         "detail": result.detail,
+        "confirmed": result.confirmed,
+        "unread": result.unread,
+        "notes": list(result.notes),
     }
 
 

@@ -20,8 +20,10 @@ from runner.adapters.cli.models import MIB, state_of
 from runner.adapters.cli.profiles import Inspected, classifier_words, inspect, missing_for
 from runner.assembly import Places
 from runner.capability.models import Catalogue, ModelEntry, models_dir, verify
+from runner.capability.tools.beneath import Beneath, Parts
 from runner.kernel.config import Config, LocalInference
-from runner.kernel.errors import ConfigError, ModelError, TraceError
+from runner.kernel.errors import ConfigError, ModelError, ToolError, TraceError
+from runner.kernel.ports import Root
 
 Grade = Literal["ok", "warn", "fail"]
 OVERHEAD: Final = 512 * MIB
@@ -80,11 +82,31 @@ def _folders(profile: Inspected) -> Iterator[Check]:
     paths = {entry.path: None for grant in profile.config.policy.grants for entry in grant.paths}
     for path in paths:
         place = profile.resolve(path)
-        if os.access(place, os.R_OK):
+        if os.access(place, os.R_OK) and not _holds_text(place):
+            found = f"{place} holds no file that can be read as text"
+            fix = "put text files there: a PDF or a word processor's document is not read"
+            yield Check(name="granted folder", grade="warn", found=found, fix=fix)
+        elif os.access(place, os.R_OK):
             yield Check(name="granted folder", grade="ok", found=str(place))
         else:
             fix = "make it readable, or correct policy.grants in the profile"
             yield Check(name="granted folder", grade="fail", found=f"{place} cannot be read", fix=fix)
+
+
+def _holds_text(place: Path) -> bool:
+    """Return whether a file at or beneath `place` can be read as the read tools read it."""
+    try:
+        beneath = Beneath(Root(alias="", path=str(place.resolve())))
+        return any(_is_text(beneath, parts) for parts in beneath.walk())
+    except ToolError:
+        return False
+
+
+def _is_text(beneath: Beneath, parts: Parts) -> bool:
+    try:
+        return bool(beneath.read(parts).strip())
+    except ToolError:
+        return False
 
 
 # --- models --------------------------------------------------------------------------------------

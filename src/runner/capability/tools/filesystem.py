@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import ClassVar, assert_never
 
-from runner.capability.tools.beneath import Beneath, Entry, FileText, Kind, Limits
+from runner.capability.tools.beneath import Beneath, Entry, FileText, Kind, Limits, Parts
 from runner.capability.tools.openers import Opener
 from runner.capability.tools.pages import (
     LINES_AT_ONCE,
@@ -21,6 +21,7 @@ from runner.capability.tools.pages import (
     check_names,
     parse_text,
     parse_whole,
+    path_of,
     piece_of,
     split_lines,
     veiled,
@@ -28,6 +29,7 @@ from runner.capability.tools.pages import (
 from runner.capability.tools.paths import resolve, shown, virtual
 from runner.capability.tools.search import SearchText
 from runner.kernel.errors import ToolError
+from runner.kernel.language import not_text
 from runner.kernel.messages import ToolSpec
 from runner.kernel.ports import Effect, Excerpt, GrantedCall, Root, ToolOutput
 
@@ -38,7 +40,8 @@ __all__ = ["ListDir", "ReadFile", "SearchText"]
 class ListDir:
     """`list_dir(path)`: the names in a folder, with kind and size. `.` lists the granted folders.
 
-    `names` and `total_chars` bound, in names and in characters, one answer.
+    `names` and `total_chars` bound, in names and in characters, one answer. In a folder of at most `names`,
+    files that cannot be read as text are counted.
     """
 
     names: int = 200
@@ -63,18 +66,23 @@ class ListDir:
         """Return the listing; raise `ToolError`."""
         check_names(call.arguments, self.spec)
         path = parse_text(call.arguments, "path", PATH_LENGTH, default=".")
-        target = resolve(veiled(call, [path])[0], call.roots)
+        target = resolve(path_of(call, path), call.roots)
         if target is None:
             return ToolOutput(text=self._roots(call.roots))
         root, parts = target
-        folder = Beneath(root, limits=self.limits, opener=self.opener).entries(parts)
+        beneath = Beneath(root, limits=self.limits, opener=self.opener)
+        folder = beneath.entries(parts)
         lines = _lines(call, folder.entries)[: self.names]
         ends = accumulate(len(line) + 1 for line in lines)
         fitting = lines[: sum(end <= self.total_chars for end in ends)]
         notes = [] if folder.entries else ["(empty)"]
         if len(fitting) < len(folder.entries) or folder.cut:
             notes.append(f"(only the first {len(fitting)} names are shown)")
-        return ToolOutput(text="\n".join([f"{virtual(root, parts)}/", *fitting, *notes]))
+        # all or none: which names come first may depend on what a veil hides
+        unread = _unread(beneath, parts, folder.entries) if len(folder.entries) <= self.names else 0
+        notes += [f"({not_text(unread)})"] if unread else []
+        head = veiled(call, [f"{virtual(root, parts)}/"])[0]
+        return ToolOutput(text="\n".join([head, *fitting, *notes]), unread=unread)
 
     def _roots(self, roots: Sequence[Root]) -> str:
         lines = [self._root(root) for root in roots]
@@ -128,15 +136,16 @@ class ReadFile:
         check_names(call.arguments, self.spec)
         first = parse_whole(call.arguments, "start_line", default=1)
         count = parse_whole(call.arguments, "max_lines", default=LINES_AT_ONCE, most=LINES_AT_ONCE)
-        target = resolve(veiled(call, [parse_text(call.arguments, "path", PATH_LENGTH)])[0], call.roots)
+        target = resolve(path_of(call, parse_text(call.arguments, "path", PATH_LENGTH)), call.roots)
         if target is None:
             raise ToolError("that is not a file: list_dir shows the files there are")
         root, parts = target
         found = Beneath(root, limits=self.limits, opener=self.opener).load(parts)
-        lines = split_lines(veiled(call, [found.text])[0])
+        name, text = veiled(call, [virtual(root, parts), found.text])
+        lines = split_lines(text)
         if first > max(1, len(lines)):
             raise ToolError(f"start_line is past the end: the file has {len(lines)} lines")
-        return self._page(virtual(root, parts), found, lines, first, count)
+        return self._page(name, found, lines, first, count)
 
     def _page(self, name: str, found: FileText, lines: Sequence[str], first: int, count: int) -> ToolOutput:
         head = name if found.encoding == "utf-8" else f"{name} (read as {found.encoding})"
@@ -155,6 +164,18 @@ class ReadFile:
         return ToolOutput(
             text="\n".join([head, *(shown_lines or ["(empty file)"]), *rest]), excerpts=tuple(excerpts)
         )
+
+
+def _unread(beneath: Beneath, parts: Parts, entries: Sequence[Entry]) -> int:
+    """Return how many files of `entries`, which stand in the folder at `parts`, cannot be read as text."""
+    count = 0
+    for entry in entries:
+        try:
+            if entry.kind is Kind.FILE:
+                beneath.read((*parts, entry.name))
+        except ToolError:
+            count += 1
+    return count
 
 
 def _lines(call: GrantedCall, entries: Sequence[Entry]) -> list[str]:

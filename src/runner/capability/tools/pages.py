@@ -57,6 +57,11 @@ def split_lines(text: str) -> tuple[str, ...]:
     return tuple(lines[:-1] if not lines[-1] else lines)
 
 
+def path_of(call: GrantedCall, path: str) -> str:
+    """Return the path to open: a model is held to what it may see, a program knows what it names."""
+    return path if call.named else veiled(call, [path])[0]
+
+
 def veiled(call: GrantedCall, texts: Sequence[str]) -> Sequence[str]:
     """Return `texts` as whoever asked may see them."""
     return texts if call.veil is None else call.veil(texts)

@@ -20,13 +20,14 @@ from runner.capability.tools.pages import (
     Piece,
     check_names,
     parse_text,
+    path_of,
     piece_of,
     split_lines,
-    veiled,
 )
 from runner.capability.tools.paths import resolve, virtual
 from runner.capability.tools.ranking import DEFAULT, Document, Ranking, Tuning, rank
 from runner.kernel.errors import ToolError
+from runner.kernel.language import not_text
 from runner.kernel.messages import ToolSpec
 from runner.kernel.ports import Effect, GrantedCall, Root, ToolOutput
 
@@ -82,7 +83,7 @@ class SearchText:
         check_names(call.arguments, self.spec)
         query = parse_text(call.arguments, "query", QUERY_LENGTH)
         path = parse_text(call.arguments, "path", PATH_LENGTH, default=".")
-        target = resolve(veiled(call, [path])[0], call.roots)
+        target = resolve(path_of(call, path), call.roots)
         places = [(root, ()) for root in call.roots] if target is None else [target]
         gathered = self._gather(places, strict=target is not None)
         gathered.documents = _seen_by(call, gathered.documents)
@@ -90,11 +91,11 @@ class SearchText:
         notes = gathered.notes()
         if not ranking.passages:
             nothing = f"Nothing found in {len(gathered.documents)} files: try other words."
-            return ToolOutput(text="\n".join([nothing, *notes]))
+            return ToolOutput(text="\n".join([nothing, *notes]), unread=gathered.unread)
         files = self._choose(gathered.documents, ranking, self.total_chars - sum(map(len, notes)))
         lines = [line for file in files.values() for line in file.lines()]
         excerpts = tuple(piece.excerpt for file in files.values() for piece in file.ordered())
-        return ToolOutput(text="\n".join([*lines, *notes]), excerpts=excerpts)
+        return ToolOutput(text="\n".join([*lines, *notes]), excerpts=excerpts, unread=gathered.unread)
 
     def _gather(self, places: Sequence[tuple[Root, Parts]], *, strict: bool) -> "_Gathered":
         """Read the texts at `places`; when `strict`, a place that cannot be read is an error."""
@@ -181,6 +182,7 @@ class _Gathered:
     files: int
     chars: int
     documents: list[Document] = field(default_factory=list)
+    unread: int = 0
     skipped: int = 0
     cut: bool = False
 
@@ -193,14 +195,14 @@ class _Gathered:
             try:
                 text = beneath.read(parts)
             except ToolError:
-                self.skipped += 1
+                self.unread += 1
                 continue
             self.chars -= len(text)
             self.documents.append(Document(name=virtual(root, parts), lines=split_lines(text)))
 
     def notes(self) -> list[str]:
         """Return what the answer must say about what was not searched."""
-        notes = []
+        notes = [f"({not_text(self.unread)})"] if self.unread else []
         if self.skipped:
             notes.append(f"({self.skipped} files or links could not be searched)")
         if self.cut:

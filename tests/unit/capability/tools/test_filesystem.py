@@ -144,13 +144,26 @@ def test_an_answer_keeps_to_its_bounds(roots: tuple[Root, ...]) -> None:
     assert len({excerpt.file for excerpt in two.excerpts}) <= 2
 
 
+def test_files_that_are_no_text_are_counted_and_not_named_by_the_note(roots: tuple[Root, ...]) -> None:
+    folder = Path(roots[0].path) / "vuota"
+    folder.mkdir(exist_ok=True)
+    (folder / "b.pdf").write_bytes(b"%PDF-1.7\n\0")
+    (folder / "c.docx").write_bytes(b"PK\x03\x04\0")
+    listing = run(ListDir(), roots, path="studio/vuota")
+    assert listing.text.endswith("\n(2 files could not be read as text)")
+    found = run(SearchText(), roots, query="affitto", path="studio/vuota")
+    assert found.text.endswith("\n(2 files could not be read as text)")
+    assert (listing.unread, found.unread) == (2, 2)
+    assert run(ListDir(names=1), roots, path="studio/vuota").unread == 0, "all of a folder, or nothing"
+
+
 def test_what_was_not_searched_is_said(roots: tuple[Root, ...]) -> None:
     folder = Path(roots[0].path)
     (folder / "foto.jpg").write_bytes(b"\0\0")
     (folder / "link").symlink_to("rossi")
     os.link(folder / "rossi" / "conto.txt", folder / "doppio.txt")
     text = run(SearchText(), roots, query="seduta").text
-    assert text.endswith("\n(4 files or links could not be searched)")
+    assert text.endswith("\n(3 files could not be read as text)\n(1 files or links could not be searched)")
     cut = run(SearchText(limits=Limits(files=1)), roots, query="documento").text
     assert "(too much to search: only the first 1 files were)" in cut
     few = run(SearchText(search_chars=1), roots, query="documento").text
@@ -165,7 +178,7 @@ def test_a_file_that_vanishes_during_a_search_is_counted_not_fatal(roots: tuple[
 
     text = run(SearchText(opener=open_late), roots, query="documento").text
     assert "4: Portare un documento." in text
-    assert text.endswith("\n(1 files or links could not be searched)")
+    assert text.endswith("\n(1 file could not be read as text)")
 
 
 def test_a_grant_that_is_gone_is_counted_not_fatal(roots: tuple[Root, ...], tmp_path: Path) -> None:
