@@ -24,7 +24,10 @@ _AT: Final = r"(?: ?@ ?|@\r?\n[ \t]{0,4}|\s?[\[(](?:at|chiocciola)[\])]\s?)"
 _AT_SIGN: Final = r"(?i)@|[\[(](?:at|chiocciola)[\])]"
 _CALL: Final = (
     r"(?i)tel(?:\.|efon)|(?:^|[^a-z])tel(?:[^a-z]|$)|cell(?:\.|ulare|[^a-z])|(?:^|[^a-z])mobile|fax|phone|"
-    r"whatsapp|recapit|(?:^|[^a-z])chiam|contatt|utenza"
+    r"whatsapp|recapit|(?:^|[^a-z])chiam|contatt|utenza|"
+    r"(?:^|[^a-z])(?:call|ring|reach|text) (?:me|us|him|her|them) (?:back )?(?:on|at)(?:[^a-z]|$)|"
+    r"(?:^|[^a-z])(?:my|our|his|her|their)(?: [a-z]{2,8})? number(?: is|:)|"
+    r"(?:mio|tuo|suo|nostro|vostro)(?: [a-z]{2,8})? numero(?: e'?(?:[^a-z]|$)|:)"
 )
 _ABROAD: Final = rf"(?:^|[^0-9A-Za-z+])((?:\+|00 ?)[1-9](?:[ ./()\-]{{0,2}}[0-9]){{7,14}}){_END}"
 _ABROAD_TRIGGER: Final = r"(?:\+|(?:^|[^0-9])00 ?)[1-9][ ./()\-]{0,2}[0-9]"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Sensitive subjects: health, judicial data, secrecy. A subject is C3 only when it is about somebody.
 
-Owns the reading of the lexicon file, its rules, and the joining of a subject with a person. Leaves
+Owns the reading of the lexicon files, their rules, and the joining of a subject with a person. Leaves
 deciding about documents that were declared secret to their labels.
 Carries the promise of the design that a topic is not a secret: a question about a drug, a statute
 or professional secrecy passes, and stops passing next to the person it concerns.
@@ -88,7 +88,15 @@ def points_at_person(span: Span, role: Role) -> bool:
     return role is Role.FINDING and span.kind in PERSON_KINDS and span.data_class >= DataClass.C2
 
 
-LEXICON: Final = lexicon_rules(
-    parse_lexicon(files("runner.perimeter.classify").joinpath("lexicon_it.txt").read_text(encoding="utf-8"))
-)
-"""The rules of the shipped lexicon, read once."""
+def _shipped() -> dict[str, tuple[str, ...]]:
+    """Return the terms of both languages, section by section: one automaton serves a text of either."""
+    shipped: dict[str, tuple[str, ...]] = {}
+    for file in ("lexicon_it.txt", "lexicon_en.txt"):
+        text = files("runner.perimeter.classify").joinpath(file).read_text(encoding="utf-8")
+        for section, terms in parse_lexicon(text).items():
+            shipped[section] = tuple(dict.fromkeys((*shipped.get(section, ()), *terms)))
+    return shipped
+
+
+LEXICON: Final = lexicon_rules(_shipped())
+"""The rules of the shipped lexicons, read once."""

@@ -53,7 +53,9 @@ def national(candidate: str) -> int:
 
 
 def mobile(candidate: str) -> int:
-    """Accept an Italian mobile number."""
+    """Accept an Italian mobile number. One dot among other separators is a decimal point: `399.21 74.21`."""
+    if "." in candidate and not candidate.replace(".", "").isdigit():
+        return 0
     return len(candidate) if _in_plan(_ITALY, _digits(candidate)) else 0
 
 

@@ -86,3 +86,31 @@ def test_numbers_of_no_plan_are_not(text: str) -> None:
 def test_a_candidate_gives_back_what_it_swallowed() -> None:
     assert national("010 5550162 12") == len("010 5550162")
     assert national("00 00 00 00 00") == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("Please call me on 020 7405 1234", "020 7405 1234"),
+        ("You can ring me on 0161 496 0000 after six.", "0161 496 0000"),
+        ("My number is 020 7405 1234.", "020 7405 1234"),
+        ("Chiamami al 06 4825370", "06 4825370"),
+        ("Il mio numero è 06 4825370", "06 4825370"),
+        ("Il mio numero è: 347.123 4567", "347.123 4567"),
+    ],
+)
+def test_what_people_say_before_their_number_is_a_word_of_a_telephone(text: str, number: str) -> None:
+    assert found(text) == [number]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<path d="M 399.21 74.21 L 380.50 60.75 Z"/>',
+        '<polyline points="347.12 34 567"/>',
+        '<path d="M12 4C 341.123 4567 Z"/>',
+        "The recall rate is 020 7405 1234",
+    ],
+)
+def test_coordinates_and_numbers_without_a_word_are_no_telephone(text: str) -> None:
+    assert found(text) == []
