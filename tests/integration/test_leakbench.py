@@ -19,6 +19,7 @@ import pytest
 
 from runner.adapters.leakbench import parts
 from runner.adapters.leakbench.bench import Bench, Outcome
+from runner.adapters.leakbench.facts import Facts
 from runner.adapters.leakbench.house import Blind, House, open_house
 from runner.adapters.leakbench.kinds import KINDS, Family
 from runner.adapters.leakbench.ledger import Ledger
@@ -26,7 +27,7 @@ from runner.adapters.leakbench.page import page
 from runner.adapters.leakbench.parts import Order, run
 from runner.adapters.leakbench.plan import STRONG, Carrier, Defence, Plant, Split, Trial, trial
 from runner.adapters.leakbench.receiver import Receiver
-from runner.adapters.leakbench.report import Facts, Report
+from runner.adapters.leakbench.report import Report
 from runner.adapters.leakbench.tally import LABELLED, TYPED, Tally
 from runner.adapters.leakbench.transforms import TRANSFORMS, Transform
 from runner.kernel.labels import DataClass
@@ -73,7 +74,8 @@ def test_labels_do_not_help_against_what_is_typed(attached: Report) -> None:
     """The two sources rest on different defences: with labels alone all that is typed leaves."""
     counts = attached.tally.outcomes
     typed = sum(counts[Defence.LABELS, TYPED, outcome] for outcome in Outcome)
-    assert counts[Defence.LABELS, TYPED, Outcome.LEAKED] == typed > 30
+    arrived = [counts[Defence.LABELS, TYPED, each] for each in (Outcome.LEAKED, Outcome.PERMITTED)]
+    assert sum(arrived) == typed > 30
     assert counts[Defence.DETECTORS, TYPED, Outcome.DENIED] > 8
 
 
@@ -89,7 +91,7 @@ def test_every_request_is_on_record_and_every_record_arrived(attached: Report) -
 def test_nothing_leaks_that_may_not(attached: Report) -> None:
     """I6: labels and detectors together, in the readings they claim."""
     assert attached.failures() == ()
-    assert attached.tally.held.total() > 50
+    assert attached.must_hold().trials == attached.tally.held.total() > 50
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +117,7 @@ def test_what_detectors_claim_to_read_they_read(classifier: Classifier, transfor
 def test_ordinary_texts_pass(attached: Report) -> None:
     assert attached.false_denials(Defence.BOTH)["texts"] >= 20
     assert attached.false_denials(Defence.BOTH)["denied"] <= 1
-    assert attached.autonomy() == 1.0
+    assert attached.autonomy() >= 0.95
 
 
 def test_a_box_that_lets_nothing_leave_lets_nothing_leave() -> None:
@@ -124,6 +126,13 @@ def test_a_box_that_lets_nothing_leave_lets_nothing_leave() -> None:
     assert [report.leaks(defence) for defence in Defence] == [0, 0, 0, report.leaks(Defence.NONE)]
     assert report.leaks(Defence.NONE) > 25
     assert report.failures() == ()
+    assert report.must_hold_words() == (
+        "90 of all 120 trials (30 behind labels and detectors, 30 behind labels alone, "
+        "30 behind detectors alone, 0 behind neither); 0 of them leaked"
+    )
+    assert report.false_denials(Defence.BOTH)["denied"] == 20
+    assert report.to_json()["steps"] == {"alone": 20, "asked": 0, "denied": 20}
+    assert report.autonomy() == 0.5, "a denied question is no step done alone"
 
 
 def test_the_same_seed_gives_the_same_report_in_any_number_of_processes() -> None:
@@ -171,7 +180,8 @@ def test_the_bench_sees_a_leak_in_every_carrier(receiver: Receiver, plant: Plant
     house = open_house("attached", receiver.url)
     trials = [each for each in SOME if (each.plant, each.carrier) == (plant, carrier)]
     assert {each.split for each in trials} == set(Split)
-    assert set(outcomes(house, receiver, trials)) == {Outcome.LEAKED}
+    expected = [Outcome.LEAKED if each.is_secret(1) else Outcome.PERMITTED for each in trials]
+    assert outcomes(house, receiver, trials) == expected
 
 
 def one_for_each_split() -> list[Trial]:
@@ -276,6 +286,61 @@ def test_a_passage_of_a_labelled_document_is_known_again_when_it_is_typed(receiv
     assert set(outcomes(house, receiver, passages)) == {Outcome.DENIED}
 
 
+def test_every_typed_leak_that_is_listed_happens_again(receiver: Receiver, attached: Report) -> None:
+    """Seed and number are enough to look at one; none is of those that may not leak, which fail the run."""
+    listed = attached.to_json()["typed_leaks"]
+    trials = [trial(each["trial"], each["seed"]) for each in listed]
+    assert 15 < len(trials) <= 50
+    for said, each in zip(listed, trials, strict=True):
+        assert (said["kind"], said["transform"]) == (each.kind.name, each.transform.name)
+        assert (said["carrier"], said["split"]) == (each.carrier.value, each.split.value)
+        assert (each.plant, each.defence, each.must_hold(1)) == (Plant.TYPED, Defence.BOTH, False)
+    assert set(outcomes(open_house("attached", receiver.url), receiver, trials[:20])) == {Outcome.LEAKED}
+
+
+def test_what_may_leave_is_no_leak_in_any_count(receiver: Receiver) -> None:
+    """A typed partita IVA at C1 arrives, and every count calls that permitted."""
+    found = (trial(number, 1) for number in range(0, 40_000, 4))
+    typed = [each for each in found if (each.kind.name, each.plant) == ("partita IVA", Plant.TYPED)][:6]
+    tally = Tally()
+
+    async def all_of_them() -> None:
+        house, ledger = open_house("attached", receiver.url), Ledger()
+        with house.trace(ledger, "test") as trace:
+            bench = Bench(house=house, receiver=receiver, ledger=ledger, trace=trace)
+            for each in typed:
+                tally.add(each, await bench.run(each), house.ceiling)
+
+    anyio.run(all_of_them)
+    report = Report(
+        facts=Facts(order=Order(named="x", trials=6, seed=1), ceiling=1, redaction=False), tally=tally
+    )
+    assert report.leaks(Defence.BOTH) == 0
+    assert report.to_json()["outcomes"]["labels and detectors"][TYPED]["permitted"] == 6
+    assert {outcome for (_, _, _, outcome) in tally.typed} == {Outcome.PERMITTED}
+    assert {outcome for (_, _, outcome) in tally.carriers} == {Outcome.PERMITTED}
+    assert tally.typed_first == {}
+
+
+def test_the_counts_of_a_report_agree_with_each_other(attached: Report) -> None:
+    """Totals, the sources, what may not leak, cells and carriers are the same leaks counted in other ways."""
+    said = attached.to_json()
+    for defence in Defence:
+        totals = said["totals"][defence.value]
+        assert sum(each["leaks"] for each in totals.values()) == said["leaks"][defence.value]
+        assert sum(each["trials"] for each in totals.values()) == said["trials"][defence.value] == TRIALS // 4
+        leaked = [attached.tally.carriers[defence, each.value, Outcome.LEAKED] for each in Carrier]
+        assert sum(leaked) == said["leaks"][defence.value]
+        for source, held in said["must_hold"]["by_defence"][defence.value].items():
+            assert held["trials"] <= totals[source]["trials"]
+    held = [each for source in said["must_hold"]["by_defence"].values() for each in source.values()]
+    assert sum(each["trials"] for each in held) == said["must_hold"]["trials"]
+    cells = sum(each["leaked"] for each in said["splits"].values())
+    detectors = said["totals"]["detectors alone"]
+    typed = said["totals"]["labels and detectors"][TYPED]["leaks"]
+    assert cells == typed + sum(each["leaks"] for each in detectors.values())
+
+
 # --- the report and the command -------------------------------------------------------------------------
 
 
@@ -291,17 +356,44 @@ def test_the_page_is_complete_in_itself_and_holds_no_secret(attached: Report) ->
     assert [core for core in planted if core in text] == []
 
 
-def test_the_command_prints_json_writes_the_page_and_says_how_it_went(tmp_path: Path) -> None:
-    command = ["leakbench", "--profile", "detached", "--trials", "80", "--workers", "1", "--json"]
-    target = tmp_path / "report.html"
-    done = subprocess.run(
-        [sys.executable, "-m", "runner.adapters.cli.main", *command, "--html", str(target)],
+def akaion(tmp_path: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "runner.adapters.cli.main", *command],
         env={**os.environ, "PYTHONPATH": str(ROOT / "src"), "AKAION_HOME": str(tmp_path / "home")},
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
     )
+
+
+def test_the_terminal_says_what_was_measured_and_keeps_the_sources_apart(tmp_path: Path) -> None:
+    """Whoever reads only the terminal sees the two sources, and that a remote was put in its place."""
+    (tmp_path / "clients.csv").write_text("name\nAldo Verdi\nBruna Neri\n", encoding="utf-8")
+    profile = tmp_path / "p.yaml"
+    registers = "perimeter: {registers: {clients: clients.csv}}"
+    profile.write_text(f"profile: detached\n{registers}\n", encoding="utf-8")
+    done = akaion(tmp_path, "leakbench", "--profile", str(profile), "--trials", "80", "--workers", "1")
+    said = {" ".join(line.split()) for line in done.stdout.splitlines()}
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {
+        "May leave none; of the kinds planted: none",
+        "Redaction off",
+        "Registers entries of the profile's own: clients 2; and those of the bench",
+        "Remote the profile has none; a receiver on loopback that speaks openai was put in its place",
+        "2nd opinion not asked: the profile names none",
+        "labels and detectors labelled source 0 of 8 0.0 to 32.4 % 0 0 of 8",
+        "labels and detectors typed text 0 of 12 0.0 to 24.2 % 0 0 of 12",
+        "Ordinary 20 of 20 ordinary texts were denied as the profile is",
+    } <= said
+    steps = "20 of 40 steps of ordinary tasks went through with nobody asked (50.0%)"
+    assert f"Steps {steps}; 0 wait for an approval, 20 are denied" in said
+
+
+def test_the_command_prints_json_writes_the_page_and_says_how_it_went(tmp_path: Path) -> None:
+    command = ["leakbench", "--profile", "detached", "--trials", "80", "--workers", "1", "--json"]
+    target = tmp_path / "report.html"
+    done = akaion(tmp_path, *command, "--html", str(target))
     said = json.loads(done.stdout)
     assert (done.returncode, done.stderr, said["verdict"]) == (0, "", "pass")
     assert said["trials"] == {defence.value: 20 for defence in Defence}

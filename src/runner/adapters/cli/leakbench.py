@@ -16,16 +16,20 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from runner.adapters.cli.exits import Status
-from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
+from runner.adapters.cli.profiles import DEFAULT, Inspected, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line, print_table
-from runner.adapters.leakbench.house import ceiling_of
+from runner.adapters.leakbench.bench import Outcome
+from runner.adapters.leakbench.facts import CAVEAT, TERMS, Facts
+from runner.adapters.leakbench.house import ceiling_of, registered
 from runner.adapters.leakbench.page import page
 from runner.adapters.leakbench.parts import Order, parts_of, run
-from runner.adapters.leakbench.plan import DEFENCES
-from runner.adapters.leakbench.report import CAVEAT, Facts, Report
+from runner.adapters.leakbench.plan import DEFENCES, Defence
+from runner.adapters.leakbench.report import SOURCES, Report
 from runner.adapters.leakbench.tally import Tally
 
 TRIALS: Final = 10_000
+_HEAD: Final = ("defence", "secret in", "leaked", "95 % interval", "permitted", "of what may not leak")
+_TYPED_SHOWN: Final = 5
 _SHOWN: Final = 20
 """Kinds and spellings that are listed; the JSON and the HTML report have all."""
 
@@ -33,7 +37,12 @@ _SHOWN: Final = 20
 def leakbench(
     *,
     profile: ProfileOption = DEFAULT,
-    trials: Annotated[int, typer.Option("--trials", min=1, help="How many secrets are planted.")] = TRIALS,
+    trials: Annotated[
+        int,
+        typer.Option(
+            "--trials", min=1, help="Trials in all; four in a row plant one secret, once behind each defence."
+        ),
+    ] = TRIALS,
     seed: Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same run.")] = 1,
     workers: Annotated[
         int, typer.Option("--workers", min=0, help="Processes; 0 is one for each core.", show_default=False)
@@ -46,15 +55,17 @@ def leakbench(
 ) -> None:
     """Plant secrets of nobody, send them through the gate of a profile, and look at what arrives.
 
+    A trial plants one secret behind one defence: labels and detectors, one of them, or neither. The secret
+    leaked when it arrived and is of a class that the profile keeps in.
+
     Exits with 0 when nothing leaked that may not and record and requests agree, else with 1. Takes the
-    ceiling, registers, redaction and remote protocol of the profile; the remote is a receiver on loopback.
+    ceiling, registers, redaction and remote protocol of the profile; the remote is a receiver on loopback,
+    also where the profile has none.
     """
     found = inspect(profile)
     order = Order(named=profile, trials=trials, seed=seed)
     tally = _run(order, workers or os.cpu_count() or 1)
-    facts = Facts(
-        order=order, ceiling=ceiling_of(found.config), redaction=found.config.perimeter.redaction == "on"
-    )
+    facts = _facts(order, found)
     report = Report(facts=facts, tally=tally)
     if html is not None:
         _write(html, page(report))
@@ -66,10 +77,23 @@ def leakbench(
         raise typer.Exit(Status.FAILED)
 
 
+def _facts(order: Order, found: Inspected) -> Facts:
+    config = found.config
+    remote, opinion = config.inference.remote, config.opinion
+    return Facts(
+        order=order,
+        ceiling=ceiling_of(config),
+        redaction=config.perimeter.redaction == "on",
+        remote="" if remote is None else remote.backend,
+        registers=registered(config, found.source),
+        opinion="" if opinion is None else opinion.model,
+    )
+
+
 def _run(order: Order, workers: int) -> Tally:
     """Return the tally of the whole run, with a bar on a terminal."""
     whole, console = Tally(), errors()
-    columns = (TextColumn("planted"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("done"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     total = sum(part.last - part.first for part in parts_of(order))
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         bar = progress.add_task("", total=total)
@@ -88,28 +112,41 @@ def _write(target: Path, text: str) -> None:
 
 
 def _print(report: Report) -> None:
-    console, tally = output(), report.tally
-    print_table(console, ("defence", "trials", "secrets leaked", "ordinary texts denied"), _rows(report))
+    console = output()
+    print_facts(console, report.facts.words())
+    print_table(console, _HEAD, _rows(report))
     for kind, transform, leaks, first in islice(report.broken(), _SHOWN):
         print_line(console, f"leaked {leaks} times: {kind}, {transform} (first in trial {first})", "red")
-    matching = tally.matching
-    facts = (
-        ("Leaves", report.facts.ceiling_name),
-        ("May not leak", f"{tally.held.total()} of the trials; {tally.held[False]} did"),
-        ("Record", f"{matching['received']} requests arrived, {matching['recorded']} are on record"),
-        ("Autonomy", f"{report.autonomy():.1%} of the steps needed no approval"),
-        ("Verdict", "; ".join(report.failures()) or "no leak where none may be"),
-        ("Note", CAVEAT),
+    for each in islice(report.typed_leaks(), _TYPED_SHOWN):
+        where = f"{each['kind']}, {each['transform']}, {each['split']}, in {each['carrier']}"
+        print_line(console, f"typed leak that nothing promised to stop: {where} (trial {each['trial']})")
+    print_facts(console, _results(report))
+
+
+def _results(report: Report) -> Iterator[tuple[str, str]]:
+    matching, ordinary = report.tally.matching, report.false_denials(Defence.BOTH)
+    yield "May not leak", report.must_hold_words()
+    yield (
+        "Ordinary",
+        f"{ordinary['denied']} of {ordinary['texts']} ordinary texts were denied as the profile is",
     )
-    print_facts(console, facts)
+    yield "Steps", report.steps_words()
+    yield "Record", f"{matching['received']} requests arrived, {matching['recorded']} are on record"
+    yield "Verdict", "; ".join(report.failures()) or "no leak where none may be"
+    yield "Terms", TERMS
+    yield "Note", CAVEAT
 
 
-def _rows(report: Report) -> Iterator[tuple[str, str, str, str]]:
+def _rows(report: Report) -> Iterator[tuple[str, ...]]:
     for defence in DEFENCES:
-        denied = report.false_denials(defence)
-        yield (
-            defence.value,
-            str(report.trials(defence)),
-            str(report.leaks(defence)),
-            f"{denied['denied']} of {denied['texts']}",
-        )
+        for source in SOURCES:
+            share, held = report.share(defence, source), report.held(defence, source)
+            permitted = report.tally.outcomes[defence, source, Outcome.PERMITTED]
+            yield (
+                defence.value,
+                source,
+                f"{share.leaks} of {share.trials}",
+                share.interval_words,
+                str(permitted),
+                f"{held.leaks} of {held.trials}",
+            )

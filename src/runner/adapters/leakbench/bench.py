@@ -38,6 +38,9 @@ class Outcome(Enum):
     """What came of a trial."""
 
     LEAKED = "leaked"
+    """It arrived, and is of a class that the profile keeps in."""
+    PERMITTED = "permitted"
+    """It arrived, and is of a class that the profile lets leave: no leak."""
     DENIED = "denied"
     REDACTED = "redacted"
     """It was sent, and what it hid had been replaced."""
@@ -67,7 +70,7 @@ class Bench:
         denied = await self._send(trial, local_model(trial.texts), self.house.codec)
         received = self.receiver.take()
         sent, matching = self.ledger.take(self.house.remotes, received)
-        return Result(outcome=_outcome(trial, received, sent, denied), matching=matching)
+        return Result(outcome=self._outcome(trial, received, sent, denied), matching=matching)
 
     async def run_locally(self, trial: Trial) -> int:
         """Do `trial` with the local model in place of the remote one; return how many requests left."""
@@ -87,6 +90,15 @@ class Bench:
                 hands.read = await read_file(perimeter, hands.task, _file_of(trial))
             await carry(hands)
         return hands.denied
+
+    def _outcome(self, trial: Trial, received: Sequence[bytes], sent: Sequence[Sent], denied: int) -> Outcome:
+        if found(trial.planted, received):
+            return Outcome.LEAKED if trial.is_secret(self.house.ceiling) else Outcome.PERMITTED
+        if denied:
+            return Outcome.DENIED
+        if any(each.decision == "redacted" for each in sent):
+            return Outcome.REDACTED
+        return Outcome.DROPPED
 
     def forget(self) -> None:
         """Forget what is left of a trial that broke off."""
@@ -139,13 +151,3 @@ def _file_of(trial: Trial) -> str:
     if trial.plant is Plant.SAID:
         return trial.secret.before + trial.secret.core + trial.secret.after
     return "".join(trial.texts)
-
-
-def _outcome(trial: Trial, received: Sequence[bytes], sent: Sequence[Sent], denied: int) -> Outcome:
-    if found(trial.planted, received):
-        return Outcome.LEAKED
-    if denied:
-        return Outcome.DENIED
-    if any(each.decision == "redacted" for each in sent):
-        return Outcome.REDACTED
-    return Outcome.DROPPED

@@ -207,6 +207,11 @@ def ceiling_of(config: Config) -> int:
     return int(ceiling if own is None else min(ceiling, DataClass.parse(own)))
 
 
+def registered(config: Config, source: ProfileSource) -> dict[str, int]:
+    """Return how many entries each register has that the profile names; raise `ConfigError` for a bad one."""
+    return {name: len(lines) for name, lines in register_lines(config, source).items()}
+
+
 def _inference(config: Config, url: str) -> InferenceConfig:
     """Return the profile's remote backend at `url` without its credential, OpenAI-shaped if it has none."""
     known = config.inference.remote

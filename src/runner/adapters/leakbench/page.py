@@ -10,11 +10,11 @@ from html import escape
 from typing import Final
 
 from runner.adapters.leakbench.bench import Outcome
+from runner.adapters.leakbench.facts import CAVEAT, TERMS
 from runner.adapters.leakbench.kinds import KINDS
 from runner.adapters.leakbench.plan import DEFENCES, Carrier, Defence, Split
-from runner.adapters.leakbench.plots import bars, heat_map, points
-from runner.adapters.leakbench.report import CAVEAT, Report
-from runner.adapters.leakbench.tally import LABELLED, TYPED
+from runner.adapters.leakbench.plots import THIN, bars, heat_map, points
+from runner.adapters.leakbench.report import SOURCES, Report
 from runner.adapters.leakbench.transforms import TRANSFORMS
 
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
@@ -45,6 +45,7 @@ def _sections(report: Report) -> Iterator[str]:
     yield from _head(report)
     yield "<h2>What leaked, behind which defence</h2>" + _by_defence(report)
     yield "<h2>Where a leak happened that may not</h2>" + _places(report)
+    yield "<h2>Typed leaks that nothing promised to stop</h2>" + _typed_leaks(report)
     yield "<h2>Use against leaks</h2>" + _routings(report)
     yield "<h2>Typed text: what detectors recognise</h2>" + _typed(report)
     yield "<h2>By the part of a request that carried it</h2>" + _carriers(report)
@@ -55,15 +56,12 @@ def _sections(report: Report) -> Iterator[str]:
 
 def _head(report: Report) -> Iterator[str]:
     facts, failures = report.facts, report.failures()
-    redaction = "on" if facts.redaction else "off"
     yield f"<h1>Leak bench: {escape(facts.order.named)}</h1>"
-    yield (
-        f"<p>{facts.order.trials} trials from seed {facts.order.seed}. What may leave: "
-        f"{facts.ceiling_name}. Redaction: {redaction}.</p>"
-    )
+    yield f"<p>{facts.order.trials} trials from seed {facts.order.seed}.</p>"
     verdict = "no leak where none may be" if not failures else "; ".join(failures)
     yield f'<p class="{"fail" if failures else "pass"}"><strong>{escape(verdict)}</strong></p>'
-    yield f'<p class="note">{escape(CAVEAT)}</p>'
+    yield _table((), facts.words())
+    yield f'<p class="note">{escape(TERMS)}</p><p class="note">{escape(CAVEAT)}</p>'
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str | int | float]]) -> str:
@@ -78,26 +76,48 @@ def _cell(value: str | float) -> str:
 
 def _by_defence(report: Report) -> str:
     rows = [
-        (defence.value, source, *(report.tally.outcomes[defence, source, outcome] for outcome in Outcome))
+        (
+            defence.value,
+            source,
+            share.trials,
+            *(report.tally.outcomes[defence, source, outcome] for outcome in Outcome),
+            share.interval_words,
+            f"{held.leaks} of {held.trials}",
+        )
         for defence in DEFENCES
-        for source in (LABELLED, TYPED)
+        for source in SOURCES
+        for share, held in ((report.share(defence, source), report.held(defence, source)),)
     ]
+    head = ("defence", "secret in", "trials", *(outcome.value for outcome in Outcome))
     note = (
+        f"<p>May not leak: {escape(report.must_hold_words())}.</p>"
+        '<p class="note">The interval is that of the share of leaks, 95 % after Wilson, as if the trials '
+        "were drawn at random from this generator; it says nothing of real requests.</p>"
         '<p class="note">"Neither" is the control: it must leak, or the bench would be blind. "Dropped" '
         "means that the remote's protocol has no place for that part of a request.</p>"
     )
-    return _table(("defence", "secret in", *(outcome.value for outcome in Outcome)), rows) + note
+    return _table((*head, "share leaked, 95 %", "of those that may not leak"), rows) + note
 
 
 def _places(report: Report) -> str:
     places = list(report.places())
     if not places:
-        held = report.tally.held.total()
-        return f"<p>Nowhere. {held} of the trials may not leak, and none did.</p>"
+        return f"<p>Nowhere. May not leak: {escape(report.must_hold_words())}.</p>"
     head = ("kind", "transform", "carrier", "split", "plant", "defence", "leaks", "first_trial")
     rows = [[place[name] for name in head] for place in places[:_PLACES_SHOWN]]
     more = len(places) - len(rows)
     return _table(head, rows) + (f"<p>{more} more are in the JSON.</p>" if more > 0 else "")
+
+
+def _typed_leaks(report: Report) -> str:
+    leaks = list(report.typed_leaks())
+    if not leaks:
+        return "<p>None.</p>"
+    note = (
+        f"<p>The first of each kind and spelling, {len(leaks)} of {len(report.tally.typed_first)}, behind "
+        "labels and detectors. Seed and trial make each again; the secrets are nobody's.</p>"
+    )
+    return note + _table(tuple(leaks[0]), [tuple(each.values()) for each in leaks])
 
 
 def _routings(report: Report) -> str:
@@ -115,7 +135,11 @@ def _typed(report: Report) -> str:
         kind.name: {transform.name: _share(report, kind.name, transform.name) for transform in TRANSFORMS}
         for kind in KINDS
     }
+    planted = [trials for cells in rows.values() for _, trials in cells.values() if trials]
+    thin = sum(trials < THIN for trials in planted)
     note = (
+        f"<p>{thin} of {len(planted)} cells have fewer than {THIN} trials. They are drawn small: each is an "
+        "example, and no share.</p>"
         '<p class="note">Whole secrets where nothing was labelled. Green: none leaked; red: all; grey: not '
         "planted. The spellings on the right, from a line end inside on, are those that detectors do not "
         "claim to read.</p>"
@@ -153,7 +177,7 @@ def _ordinary(report: Report) -> str:
         for defence in DEFENCES
     ]
     table = _table(("defence", "texts", "denied", "redacted"), rows)
-    return table + f"<p>Steps that needed no approval: {report.autonomy():.1%}.</p>"
+    return table + f"<p>{escape(report.steps_words())}.</p>"
 
 
 def _matching(report: Report) -> str:

@@ -15,13 +15,13 @@ from typing import Final, Literal, assert_never
 
 import anyio
 
-from runner.adapters.leakbench.bench import Bench
+from runner.adapters.leakbench.bench import Bench, Outcome
 from runner.adapters.leakbench.benign import OWN, PUBLIC, Generator
 from runner.adapters.leakbench.house import House, open_house
 from runner.adapters.leakbench.ledger import Ledger
 from runner.adapters.leakbench.plan import DEFENCES, Defence, Plant, trial
 from runner.adapters.leakbench.receiver import Receiver
-from runner.adapters.leakbench.tally import Tally
+from runner.adapters.leakbench.tally import Step, Tally
 
 SIZE: Final = 200
 """Trials in one part."""
@@ -144,9 +144,10 @@ async def _ask_ordinary(bench: Bench, order: Order, part: Part, tally: Tally) ->
             result = await bench.ask(text.text, defence)
             tally.benign[defence, result.outcome] += 1
             tally.match(result.matching)
-        tally.steps[False] += 1  # the question itself: a release never asks
+            if defence is Defence.BOTH:  # the question itself: a release never asks
+                tally.steps[Step.DENIED if result.outcome is Outcome.DENIED else Step.ALONE] += 1
         if calls:
-            tally.steps[calls[number % len(calls)]] += 1
+            tally.steps[Step.ASKED if calls[number % len(calls)] else Step.ALONE] += 1
 
 
 async def _ask_locally(bench: Bench, order: Order, part: Part, tally: Tally) -> None:

@@ -15,6 +15,8 @@ HELD: Final = "#2f6f4f"
 LEAKED: Final = "#b3261e"
 PARTLY: Final = "#c9862b"
 NOTHING: Final = "#f3f4f6"
+THIN: Final = 5
+"""Trials below which a cell says little."""
 _CELL: Final = 18
 _LEFT: Final = 190
 _TOP: Final = 130
@@ -32,7 +34,10 @@ def _svg(width: float, height: float, label: str, parts: Sequence[str]) -> str:
 
 
 def heat_map(rows: Mapping[str, Mapping[str, tuple[int, int]]], label: str) -> str:
-    """Return a map of `rows`: for each row and column how many leaked, out of how many."""
+    """Return a map of `rows`: for each row and column how many leaked, out of how many.
+
+    A cell of fewer than `THIN` trials is drawn small.
+    """
     columns = list(next(iter(rows.values())))
     parts = [
         _text(0, 0, name, f'transform="translate({_LEFT + at * _CELL + 13},{_TOP - 6}) rotate(-60)"')
@@ -52,9 +57,13 @@ def _cell(x: float, y: float, name: str, leaked: int, trials: int) -> str:
     share = leaked / trials if trials else 0.0
     colour = NOTHING if not trials else HELD if not leaked else LEAKED if leaked == trials else PARTLY
     opacity = 0.35 + 0.65 * share if leaked else 1.0
-    title = escape(f"{name}: {leaked} of {trials} leaked" if trials else f"{name}: not planted")
+    thin = 0 < trials < THIN
+    more = ", thin" if thin else ""
+    title = escape(f"{name}: {leaked} of {trials} leaked{more}" if trials else f"{name}: not planted")
+    inset = 4 if thin else 0
+    side = _CELL - 1 - 2 * inset
     return (
-        f'<rect x="{x:g}" y="{y:g}" width="{_CELL - 1}" height="{_CELL - 1}" rx="2" fill="{colour}" '
+        f'<rect x="{x + inset:g}" y="{y + inset:g}" width="{side}" height="{side}" rx="2" fill="{colour}" '
         f'fill-opacity="{opacity:.2f}"><title>{title}</title></rect>'
     )
 

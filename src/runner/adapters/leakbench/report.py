@@ -11,33 +11,17 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from runner.adapters.leakbench.bench import Outcome
+from runner.adapters.leakbench.facts import CAVEAT, TERMS, Facts, Share
 from runner.adapters.leakbench.kinds import KINDS
-from runner.adapters.leakbench.parts import Order
-from runner.adapters.leakbench.plan import DEFENCES, Defence, Split
-from runner.adapters.leakbench.tally import LABELLED, TYPED, Tally
+from runner.adapters.leakbench.plan import DEFENCES, Defence, Split, trial
+from runner.adapters.leakbench.tally import LABELLED, TYPED, Step, Tally
 from runner.adapters.leakbench.transforms import TRANSFORMS
 
-CAVEAT: Final = (
-    "A figure here is a statement about this generator of secrets and spellings. It is no bound on what "
-    "somebody who knows the rules can get past them. What rests on labels holds whatever the spelling; what "
-    "rests on detectors holds for what they recognise."
-)
+SOURCES: Final = (LABELLED, TYPED)
+TYPED_LEAKS: Final = 50
+"""Typed leaks that are listed, each to be made again from seed and number."""
 CONTROL: Final = Defence.NONE
 """The run that must find leaks: else the bench shows nothing."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
-    """What the run was about: the order, and what the profile lets leave (-1: nothing) and redacts."""
-
-    order: Order
-    ceiling: int
-    redaction: bool
-
-    @property
-    def ceiling_name(self) -> str:
-        """The ceiling as a profile writes it."""
-        return "none" if self.ceiling < 0 else f"C{self.ceiling}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,8 +59,49 @@ class Report:
         return sum(count for (each, _, _), count in self.tally.outcomes.items() if each is defence)
 
     def leaks(self, defence: Defence) -> int:
-        """Return how many secrets leaked behind `defence`; what the profile lets leave is none."""
-        return self.tally.secrets[defence, True]
+        """Return in how many trials behind `defence` the secret leaked; what the profile permits is none."""
+        return sum(self.tally.outcomes[defence, source, Outcome.LEAKED] for source in SOURCES)
+
+    def share(self, defence: Defence, source: str) -> Share:
+        """Return leaks and trials behind `defence` with the secret in `source`."""
+        counts = self._by_source(defence)[source]
+        return Share(leaks=counts[Outcome.LEAKED.value], trials=sum(counts.values()))
+
+    def held(self, defence: Defence, source: str) -> Share:
+        """Return the same of those trials only that may not leak."""
+        held, lost = (self.tally.held[defence, source, each] for each in (True, False))
+        return Share(leaks=lost, trials=held + lost)
+
+    def must_hold(self) -> Share:
+        """Return leaks and trials of all that may not leak."""
+        shares = [self.held(defence, source) for defence in DEFENCES for source in SOURCES]
+        return Share(leaks=sum(each.leaks for each in shares), trials=sum(each.trials for each in shares))
+
+    def must_hold_words(self) -> str:
+        """Say how many trials may not leak, of how many, and where they are."""
+        whole, total = self.must_hold(), sum(map(self.trials, DEFENCES))
+        each = ", ".join(
+            f"{sum(self.held(defence, source).trials for source in SOURCES)} behind {defence.value}"
+            for defence in DEFENCES
+        )
+        return f"{whole.trials} of all {total} trials ({each}); {whole.leaks} of them leaked"
+
+    def typed_leaks(self) -> Iterator[dict[str, Any]]:
+        """Yield typed leaks of the profile as it is that nothing promised to stop, one a kind and spelling.
+
+        In the order of their trials, `TYPED_LEAKS` at most. Each can be made again: `trial(number, seed)`.
+        """
+        seed = self.facts.order.seed
+        for number in sorted(self.tally.typed_first.values())[:TYPED_LEAKS]:
+            each = trial(number, seed)
+            yield {
+                "kind": each.kind.name,
+                "transform": each.transform.name,
+                "carrier": each.carrier.value,
+                "split": each.split.value,
+                "seed": seed,
+                "trial": number,
+            }
 
     def false_denials(self, defence: Defence) -> Mapping[str, float]:
         """Return what came of the ordinary texts behind `defence`."""
@@ -86,9 +111,18 @@ class Report:
         return {"texts": texts, "denied": denied, "redacted": counts[Outcome.REDACTED], "share": share}
 
     def autonomy(self) -> float:
-        """Return the share of steps of ordinary tasks that needed no approval."""
+        """Return the share of steps of ordinary tasks that went through with nobody asked: no denied one."""
         steps = self.tally.steps
-        return round(steps[False] / max(1, steps.total()), 5)
+        return round(steps[Step.ALONE] / max(1, steps.total()), 5)
+
+    def steps_words(self) -> str:
+        """Say what became of the steps of ordinary tasks."""
+        steps = self.tally.steps
+        return (
+            f"{steps[Step.ALONE]} of {steps.total()} steps of ordinary tasks went through with nobody asked "
+            f"({self.autonomy():.1%}); {steps[Step.ASKED]} wait for an approval, "
+            f"{steps[Step.DENIED]} are denied"
+        )
 
     def routings(self) -> tuple[Routing, ...]:
         """Return the three routings. With the local model alone nothing is served remotely."""
@@ -125,15 +159,36 @@ class Report:
             "profile": facts.order.named,
             "ceiling": facts.ceiling_name,
             "redaction": "on" if facts.redaction else "off",
+            "remote": {"protocol": facts.remote or "openai", "put_in_place": not facts.remote},
+            "registers": dict(sorted(facts.registers.items())),
+            "second_opinion": {"named": facts.opinion or None, "asked": False},
+            "terms": TERMS,
             "seed": facts.order.seed,
             "trials": {defence.value: self.trials(defence) for defence in DEFENCES},
             "verdict": "fail" if failures else "pass",
             "failures": list(failures),
             "leaks": {defence.value: self.leaks(defence) for defence in DEFENCES},
+            "totals": {
+                defence.value: {source: self.share(defence, source).to_json() for source in SOURCES}
+                for defence in DEFENCES
+            },
             "outcomes": {defence.value: self._by_source(defence) for defence in DEFENCES},
-            "must_hold": {"trials": tally.held.total(), "leaks": tally.held[False]},
+            "must_hold": {
+                "trials": self.must_hold().trials,
+                "leaks": self.must_hold().leaks,
+                "by_defence": {
+                    defence.value: {
+                        source: {"leaks": share.leaks, "trials": share.trials}
+                        for source in SOURCES
+                        for share in (self.held(defence, source),)
+                    }
+                    for defence in DEFENCES
+                },
+            },
             "leaked_places": list(self.places()),
+            "typed_leaks": list(self.typed_leaks()),
             "false_denials": {defence.value: dict(self.false_denials(defence)) for defence in DEFENCES},
+            "steps": {step.value: tally.steps[step] for step in Step},
             "autonomy": self.autonomy(),
             "matching": dict(sorted(tally.matching.items())),
             "local_only": dict(sorted(tally.local.items())),
@@ -169,7 +224,7 @@ class Report:
     def _by_source(self, defence: Defence) -> dict[str, dict[str, int]]:
         return {
             source: {outcome.value: self.tally.outcomes[defence, source, outcome] for outcome in Outcome}
-            for source in (LABELLED, TYPED)
+            for source in SOURCES
         }
 
     def split_counts(self, split: Split) -> dict[str, int]:
