@@ -29,7 +29,7 @@ _CALL: Final = (
     r"(?:^|[^a-z])(?:my|our|his|her|their)(?: [a-z]{2,8})? number(?: is|:)|"
     r"(?:mio|tuo|suo|nostro|vostro)(?: [a-z]{2,8})? numero(?: e'?(?:[^a-z]|$)|:)"
 )
-_ABROAD: Final = rf"(?:^|[^0-9A-Za-z+])((?:\+|00 ?)[1-9](?:[ ./()\-]{{0,2}}[0-9]){{7,14}}){_END}"
+_ABROAD: Final = rf"(?:^|[^0-9A-Za-z+.]|[^0-9]\.)((?:\+|00 ?)[1-9](?:[ ./()\-]{{0,2}}[0-9]){{7,14}}){_END}"
 _ABROAD_TRIGGER: Final = r"(?:\+|(?:^|[^0-9])00 ?)[1-9][ ./()\-]{0,2}[0-9]"
 _MONTH: Final = (
     r"(?:gennaio|febbraio|marzo|aprile|maggio|giugno|luglio|agosto|settembre|ottobre|novembre|dicembre)"
@@ -88,7 +88,7 @@ CONTACTS: Final = (
         name="phone-italian-prefix",
         kind="phone",
         data_class=_C2,
-        pattern=rf"(?:^|[^0-9A-Za-z+])((?:\+|00) ?39(?:[ ./()\-]{{0,2}}[0-9]){{6,11}}){_END}",
+        pattern=rf"(?:^|[^0-9A-Za-z+.]|[^0-9]\.)((?:\+|00) ?39(?:[ ./()\-]{{0,2}}[0-9]){{6,11}}){_END}",
         check=phones.italian,
         context=_CALL,
         trigger=r"(?:\+|00) ?39",
