@@ -146,7 +146,7 @@ class SealedClient(Sealed):
         blocks = _blocks_of(request, task)
         wire = encoded(self._backend.name, partial(self._backend.encode, request))
         checked, outgoing = await self._decided(request, wire, blocks, task)
-        sent = record_send(
+        decision, sent = record_send(
             self._boundary,
             self._backend,
             outgoing.decision,
@@ -156,16 +156,16 @@ class SealedClient(Sealed):
             task=task,
             yes=outgoing.yes,
         )
-        match outgoing.decision:
+        match decision:
             case Denied() as denied:
                 await anyio.to_thread.run_sync(self._boundary.trace.barrier)
                 raise EgressDenied(
                     backend=self._backend.name, reason=denied.reason, data_class=denied.data_class
                 )
-            case Allowed() | Redacted() as decision:
+            case Allowed() | Redacted():
                 pass
             case _:
-                assert_never(outgoing.decision)
+                assert_never(decision)
         if not self._boundary.registration(self._backend.name).terms.local:
             task.expose()
         with failures_on_record(self._boundary.trace, sent, task=task.id):

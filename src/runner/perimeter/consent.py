@@ -23,7 +23,8 @@ from runner.kernel.messages import Block
 from runner.kernel.ports import RELEASE, Approver, Backend
 from runner.perimeter.aside import aside
 from runner.perimeter.asking import ask_person
-from runner.perimeter.declassify import Clearance, Regions, is_readable
+from runner.perimeter.cuts import Regions
+from runner.perimeter.declassify import Clearance, is_readable
 from runner.perimeter.outgoing import Gate, Outgoing, judge_cleared
 from runner.perimeter.question import release_request
 from runner.perimeter.release import ABOVE_CEILING, BackendTerms, Checked
@@ -170,7 +171,10 @@ async def offer(
     if decision.data_class is DataClass.C3 or not desk.declassification or desk.approver is None:
         return False
     now, name = desk.trace.now_us(), to.backend.name
-    asking = task.clearances.open_questions(task.blocks, name, above=ceiling, now_us=now)
+    questions = partial(
+        task.clearances.open_questions, task.blocks, name, above=ceiling, now_us=now, most=MOST_QUESTIONS
+    )
+    asking = await aside(questions, size=sum(len(block.text) for block in task.blocks))
     would = partial(
         judge_cleared,
         desk,

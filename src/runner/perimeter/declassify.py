@@ -2,28 +2,28 @@
 """Human declassification: what a person let go to one backend, and what is left once that is subtracted.
 
 Owns the yeses of one task, which of its blocks they cover, and the label of the rest. Leaves asking to
-`consent.py`, showing where covered text stands in the bytes to `marking.py`, and judging to
-`Perimeter.release()`. Carries I8: a yes covers the block it names, what is cut from it, and what that very
-backend said about it, until it expires; everything else the task has seen counts as before. C3 is never
-covered.
+`consent.py`, what is cut from what to `cuts.py`, showing where covered text stands in the bytes to
+`marking.py`, and judging to `Perimeter.release()`. Carries I8: a yes covers the block it names, what is cut
+from it, and what that very backend said about it, until it expires; everything else the task has seen counts
+as before. C3 is never covered.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Final, TypeAlias
 
 from runner.kernel.labels import DataClass, Label, join_labels
 from runner.kernel.messages import Block
 from runner.kernel.ports import Classifier, Hit
 from runner.perimeter.classify import EchoIndex, carried
+from runner.perimeter.cuts import Regions, cuts, merged
 from runner.perimeter.finding import ask_classifier
 
 LEAST_LEFT_US: Final = 10_000_000
 """How long a yes must last beyond now to cover a send, in microseconds: its record comes a little later."""
 
-Regions: TypeAlias = tuple[tuple[int, int], ...]
-"""Stretches of a text, in code points, the ends excluded."""
 Outside: TypeAlias = Callable[[str, Regions], DataClass]
 """Returns the class of what is found in a text outside of some regions."""
 
@@ -57,15 +57,28 @@ class Subtraction:
     regions: Mapping[int, Regions]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cover:
+    """What is covered of a block: `regions` of its text. `declared` and `default` stay of its label.
+
+    What lies outside of the regions counts for what is found in it, and for these two.
+    """
+
+    regions: Regions
+    declared: DataClass = DataClass.C0
+    default: DataClass = DataClass.C0
+
+
 class Clearances:
     """The yeses of one task. Not shared between threads: the event loop's alone."""
 
-    __slots__ = ("_asked", "_given", "_made", "_said")
+    __slots__ = ("_asked", "_cuts", "_given", "_made", "_said")
 
     def __init__(self) -> None:
         self._given: list[Clearance] = []
         self._asked: set[tuple[str, str]] = set()
         self._made: dict[str, tuple[Block, ...]] = {}
+        self._cuts: dict[tuple[str, str], Regions] = {}  # of one block, cut from another: both never change
         self._said: dict[str, str] = {}
 
     def give(self, clearance: Clearance) -> None:
@@ -100,39 +113,106 @@ class Clearances:
         above: DataClass,
         now_us: int,
         also: AbstractSet[str] = frozenset(),
-    ) -> dict[str, Regions]:
+    ) -> dict[str, Cover]:
         """Return what is covered of `blocks` (of the task, in the order they were minted), by block id.
 
         `above` is the backend's ceiling; `also` are ids of blocks to be taken as covered whole. Media and
         vectors are not covered: nobody can be shown what they say.
         """
-        given = self.valid(backend, now_us)
-        named = {each.block: each.spans for each in given} | dict.fromkeys(also)
-        covered: dict[str, Regions] = {}
-        for block in blocks if named else ():
-            if block.label.data_class is DataClass.C3:
-                continue
-            if block.id in named and is_readable(block):
-                spans = named[block.id]
-                covered[block.id] = _whole(block) if spans is None else spans
-            elif self._said.get(block.id) == backend:
-                covered[block.id] = _whole(block)
-            elif regions := _carried(block, self._made.get(block.id, ()), covered, above):
-                covered[block.id] = regions
+        named = self._named(backend, now_us)
+        covered: dict[str, Cover] = {}
+        for block in blocks if named or also else ():
+            given = _whole(block) if block.id in also else _together(block, named.get(block.id, ()))
+            cover = self._cover(block, given, covered, backend, above)
+            if cover is not None:
+                covered[block.id] = cover
         return covered
 
     def open_questions(
-        self, blocks: Iterable[Block], backend: str, *, above: DataClass, now_us: int
+        self, blocks: Iterable[Block], backend: str, *, above: DataClass, now_us: int, most: int
     ) -> list[Block]:
-        """Return the blocks above the class `above` that only a person could cover, in order."""
-        listed, asking = list(blocks), list[Block]()
-        for block in listed:
-            if block.label.data_class <= above:
-                continue
-            also = frozenset(each.id for each in asking)
-            if block.id not in self.covered(listed, backend, above=above, now_us=now_us, also=also):
-                asking.append(block)
-        return asking
+        """Return the blocks above the class `above` that only a person could cover, in order.
+
+        No more than `most` and one: then there are too many, and nothing further is looked at.
+        """
+        named = self._named(backend, now_us)
+        covered: dict[str, Cover] = {}
+
+        def asking() -> Iterator[Block]:
+            for block in blocks:
+                cover = None
+                if named or covered:  # without any yes nothing is covered
+                    given = _together(block, named.get(block.id, ()))
+                    cover = self._cover(block, given, covered, backend, above)
+                if cover is None and block.label.data_class > above:
+                    yield block
+                    cover = self._cover(block, _whole(block), covered, backend, above)
+                if cover is not None:
+                    covered[block.id] = cover
+
+        return list(islice(asking(), most + 1))
+
+    def _named(self, backend: str, now_us: int) -> dict[str, list[Clearance]]:
+        """Return the yeses that count, by block."""
+        named: dict[str, list[Clearance]] = {}
+        for each in self.valid(backend, now_us):
+            named.setdefault(each.block, []).append(each)
+        return named
+
+    def _cover(
+        self,
+        block: Block,
+        named: Cover | None,
+        covered: Mapping[str, Cover],
+        backend: str,
+        above: DataClass,
+    ) -> Cover | None:
+        """Return what is covered of `block` once those before it are `covered` and it is `named` itself."""
+        if block.label.data_class is DataClass.C3:
+            return None
+        if named is not None and is_readable(block):
+            return named
+        if self._said.get(block.id) == backend:
+            return _whole(block)
+        return self._carried(block, covered, above)
+
+    def _carried(self, block: Block, covered: Mapping[str, Cover], above: DataClass) -> Cover | None:
+        """Return what of `block`, cut from others, is covered because they are; None for nothing.
+
+        Each input is covered, or may leave anyway. What is cut from an input that is covered as a whole is
+        looked for in the text. Of one that is covered in part, the place is known only where the whole of it
+        stands in `block`, once. The rest of the text is none of it, and is judged.
+        """
+        inputs = self._made.get(block.id, ())
+        sources = [each for each in inputs if each.id in covered]
+        if any(each.label.data_class > above for each in inputs if each.id not in covered):
+            return None
+        regions: list[tuple[int, int]] = []
+        for each in sources:
+            cover = covered[each.id]
+            if cover == _whole(each):
+                regions += self._cut(block, each)
+            elif block.text.count(each.text) == 1:
+                at = block.text.index(each.text)
+                regions += [(at + start, at + end) for start, end in cover.regions]
+            else:
+                return None
+        told = [covered.get(each.id, each.label) for each in inputs]
+        return (
+            None
+            if not regions
+            else Cover(
+                regions=merged(regions),
+                declared=max(each.declared for each in told),
+                default=max(each.default for each in told),
+            )
+        )
+
+    def _cut(self, block: Block, source: Block) -> Regions:
+        key = (block.id, source.id)
+        if key not in self._cuts:
+            self._cuts[key] = cuts(block.text, source.text)
+        return self._cuts[key]
 
 
 def is_readable(block: Block) -> bool:
@@ -140,7 +220,7 @@ def is_readable(block: Block) -> bool:
     return bool(block.text) and block.media is None
 
 
-def left_of(blocks: Iterable[Block], covered: Mapping[str, Regions], outside: Outside) -> Label:
+def left_of(blocks: Iterable[Block], covered: Mapping[str, Cover], outside: Outside) -> Label:
     """Return the label of all that `blocks` say without what is covered of them."""
     return join_labels(_rest(block, covered.get(block.id), outside) for block in blocks)
 
@@ -180,32 +260,25 @@ def _without(text: str, regions: Regions) -> str:
     return " ".join([*pieces, text[position:]])
 
 
-def _rest(block: Block, regions: Regions | None, outside: Outside) -> Label:
-    if regions is None:
+def _rest(block: Block, cover: Cover | None, outside: Outside) -> Label:
+    if cover is None:
         return block.label
-    if regions == _whole(block):
-        return replace(block.label, declared=DataClass.C0, default=DataClass.C0, detected=DataClass.C0)
-    return replace(block.label, detected=outside(block.text, regions))
+    whole = cover.regions == _whole(block).regions
+    detected = DataClass.C0 if whole else outside(block.text, cover.regions)
+    return replace(block.label, declared=cover.declared, default=cover.default, detected=detected)
 
 
-def _carried(
-    block: Block, inputs: Sequence[Block], covered: Mapping[str, Regions], above: DataClass
-) -> Regions:
-    """Return what of `block`, cut from `inputs`, is covered because they are; () for nothing.
-
-    Each input is covered, or may leave anyway. Of an input that is covered in part, the place is known only
-    where the whole of it stands in `block`, once.
-    """
-    sources = [each for each in inputs if each.id in covered]
-    if not sources or any(each.label.data_class > above for each in inputs if each.id not in covered):
-        return ()
-    if all(covered[each.id] == _whole(each) for each in sources):
-        return _whole(block)
-    if any(block.text.count(each.text) != 1 for each in sources):
-        return ()
-    places = [(block.text.index(each.text), covered[each.id]) for each in sources]
-    return tuple((at + start, at + end) for at, regions in places for start, end in regions)
+def _whole(block: Block) -> Cover:
+    return Cover(regions=((0, len(block.text)),))
 
 
-def _whole(block: Block) -> Regions:
-    return ((0, len(block.text)),)
+def _together(block: Block, given: Sequence[Clearance]) -> Cover | None:
+    """Return what all yeses together cover of `block`. Parts of it leave what was said of the whole."""
+    if not given:
+        return None
+    regions: list[tuple[int, int]] = []
+    for each in given:
+        if each.spans is None:
+            return _whole(block)
+        regions += each.spans
+    return Cover(regions=merged(regions), declared=block.label.declared, default=block.label.default)

@@ -87,7 +87,9 @@ async def embed_batch(gate: Gate, embedder: Embedder, blocks: Sequence[Block], *
     inputs = tuple(dict.fromkeys(blocks))
     wire = encoded(embedder.name, partial(embedder.encode, request))
     checked, decision = await _decided(gate, embedder, wire, inputs, task)
-    sent = record_send(gate, embedder, decision, wire=wire, blocks=inputs, checked=checked, task=task)
+    decision, sent = record_send(
+        gate, embedder, decision, wire=wire, blocks=inputs, checked=checked, task=task
+    )
     match decision:
         case Denied() as denied:
             await anyio.to_thread.run_sync(gate.trace.barrier)

@@ -95,6 +95,19 @@ def fixed_wire(wire: WireRequest) -> WireRequest:
     )
 
 
+def exact_text(text: str) -> str:
+    """Return the characters of `text` as a `str` and no subclass, which may answer differently each time.
+
+    Raises `TypeError` for anything but text.
+    """
+    return str.__str__(text)
+
+
+def exact_bytes(data: bytes) -> bytes:
+    """Return the same of bytes. Raises `TypeError` for anything but `bytes`."""
+    return bytes.__getitem__(data, slice(None))
+
+
 def fixed_address(address: Address) -> Address:
     """Return a copy of `address`; raise `SealError` if it is not plain text and number."""
     return Address(

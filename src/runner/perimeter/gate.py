@@ -19,7 +19,7 @@ from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Approver, Backend, Clock, Embedder, Endpoint, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.declassify import Subtraction
-from runner.perimeter.fixed import fixed_backend, fixed_embedder
+from runner.perimeter.fixed import exact_text, fixed_backend, fixed_embedder
 from runner.perimeter.opening import Opening
 from runner.perimeter.opinions import Opinions
 from runner.perimeter.outgoing import Outgoing
@@ -120,7 +120,7 @@ class Perimeter:
             examine, classifier=rules.classifier, echo=rules.echo, fault_as_c3=rules.fault_as_c3
         )
         opening = partial(self._open_task, data_class=data_class, matter=matter)
-        return Opening(goal, reading, opening)
+        return Opening(exact_text(goal), reading, opening)
 
     def _open_task(
         self, goal: str, examined: Examined, *, data_class: DataClass | None, matter: str | None
@@ -268,15 +268,17 @@ class Perimeter:
         `parts` are the texts that leave with it: they are remembered for the sends to come.
 
         A grade that is not the latest on record goes first, and no other call's comes between the two: the
-        record tells of each send how local its backend was for that very send. Raises `TraceError`.
+        record tells of each send how local its backend was for that very send. Raises `TooLate` when what
+        lowered its class has expired by the time of the record, and then the send is not on it; `TraceError`.
         """
         with self._recording:
             if self._recorded.get(backend.name) is not sent.locality:
                 self.trace.append(self._backend_record(backend, sent.locality))
                 self._recorded[backend.name] = sent.locality
+            before = None if lowering is None else lowering.expires
             if lowering is not None:
-                self.trace.append(lowering, task=task)
-            self.trace.append(sent, task=task)
+                self.trace.append(lowering, task=task, before=before)
+            self.trace.append(sent, task=task, before=before)
             if parts:
                 self._recent.remember(backend.name, parts)
 

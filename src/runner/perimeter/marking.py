@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 from runner.kernel.inference import InferenceRequest, WireRequest
 from runner.kernel.messages import Block, Json, Message
-from runner.perimeter.declassify import Regions
+from runner.perimeter.cuts import Regions
 from runner.perimeter.texts import texts_of
 
 Marks: TypeAlias = Mapping[str, str]

@@ -11,6 +11,7 @@ import json
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final, Protocol, assert_never
 
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
@@ -26,7 +27,7 @@ from runner.perimeter.release import ABOVE_CEILING, Checked
 from runner.perimeter.task import Task
 from runner.perimeter.texts import texts_of
 from runner.perimeter.trace import records
-from runner.perimeter.trace.log import Trace
+from runner.perimeter.trace.log import TooLate, Trace
 from runner.perimeter.validate import parse_json
 
 REDACTION_RULE: Final = "redact-detected"
@@ -65,7 +66,10 @@ class Gate(Protocol):
         lowering: records.Declassify | None = None,
         parts: Sequence[str] = (),
     ) -> None:
-        """Put a send of `parts` on record, after its grade and what lowered its class."""
+        """Put a send of `parts` on record, after its grade and what lowered its class.
+
+        Raises `TooLate` when that has expired by then.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,15 +158,16 @@ def judge_cleared(
         return None
     try:
         covered = task.clearances.covered(task.blocks, backend.name, above=above, now_us=now, also=also)
-        again, marks = marked(request, covered, gate.trace.mint_id)
-        regions = places(wire, backend.encode(again), marks)
-        if regions is None:
+        regions = {block: cover.regions for block, cover in covered.items()}
+        again, marks = marked(request, regions, gate.trace.mint_id)
+        shown = places(wire, backend.encode(again), marks)
+        if shown is None:
             return None
         left = Subtraction(
             backend=backend.name,
             until=given[0].expires if given else now + LEAST_LEFT_US,
             label=task.left(covered),
-            regions=regions,
+            regions=shown,
         )
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return None
@@ -190,8 +195,10 @@ def record_send(
     checked: Checked,
     task: Task,
     yes: Clearance | None = None,
-) -> records.Egress:
-    """Put on record that `wire`, made from `blocks`, is sent or denied, after what lowered it.
+) -> tuple[Release, records.Egress]:
+    """Put on record that `wire`, made from `blocks`, is sent or denied, after what lowered it; return both.
+
+    The decision is another one where what lowered it had expired by the time of its record: a denial.
 
     What redaction lowers is the class of the task: the block that brought it about is an input of the send,
     whether or not the request quotes it. `yes` is what a person said, without which it would not leave.
@@ -204,17 +211,24 @@ def record_send(
         )
     elif isinstance(decision, Allowed) and yes is not None:
         lowering = _by_a_person(gate, yes, decision, task.mark)
-    sent = egress_record(
+    record = partial(
+        egress_record,
         gate.trace,
-        decision,
-        wire,
+        wire=wire,
         backend=backend.name,
         locality=checked.locality,
         inputs=tuple(block.id for block in blocks),
-        declassify=None if lowering is None else lowering.id,
     )
-    gate.record_egress(sent, backend, task=task.id, lowering=lowering, parts=_leaving(decision, blocks))
-    return sent
+    sent = record(decision, declassify=None if lowering is None else lowering.id)
+    parts = _leaving(decision, blocks)
+    try:
+        gate.record_egress(sent, backend, task=task.id, lowering=lowering, parts=parts)
+    except TooLate:
+        over = Denied(reason="declassification-over", data_class=task.mark.data_class)
+        sent = record(over)
+        gate.record_egress(sent, backend, task=task.id)
+        return over, sent
+    return decision, sent
 
 
 def _leaving(decision: Release, blocks: tuple[Block, ...]) -> tuple[str, ...]:

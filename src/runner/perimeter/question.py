@@ -16,11 +16,12 @@ from typing import Final
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Block, ToolCall
 from runner.kernel.ports import FOREIGN, RELEASE, ApprovalRequest, Backend
-from runner.perimeter.declassify import Regions
+from runner.kernel.shown import cells_of, is_seen, number_of
+from runner.perimeter.cuts import Regions
 from runner.perimeter.validate import plain
 
 WIDTH: Final = 64
-"""The characters of one shown line of arguments, the mark not counted: no common window folds it again."""
+"""The terminal cells of one shown line, the mark not counted: no common window folds it again."""
 
 
 def approval_request(
@@ -50,8 +51,9 @@ def release_request(
 ) -> ApprovalRequest:
     """Return what an approver is shown about letting `block`, or `spans` of it, go to `backend`.
 
-    The content is shown whole and inert, behind marks: what is printable as it is, the rest as its number.
-    Class, destination, time, and length and SHA-256 of the block are the first lines and, the same, the last.
+    The content is shown whole and inert, behind marks: what can be seen as it is, the rest as its number.
+    Class, destination, time, and length and SHA-256 of the block (of its text in UTF-8, all of it, without
+    marks and folds) are the first lines and, the same, the last.
     """
     text, parts = block.text, ((0, len(block.text)),) if spans is None else spans
     facts = [
@@ -60,7 +62,7 @@ def release_request(
         f"which is {backend.model} at {backend.address}",
         f"for {seconds / 60:g} minutes, in this task only",
         f"from {_origin(block)}",
-        f"text {len(text)} characters, SHA-256",
+        f"text {len(text)} characters, SHA-256 of all of it",
         sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
     ]
     lines = []
@@ -78,13 +80,16 @@ def _origin(block: Block) -> str:
 
 
 def _inert(character: str) -> str:
-    if character.isprintable() or character == "\n":
-        return character
-    return character.encode("unicode_escape").decode("ascii")
+    return character if is_seen(character) or character == "\n" else number_of(character)
 
 
 def _folded(text: str) -> Iterator[str]:
-    """Yield `text` in lines of at most `WIDTH` characters, nothing left out."""
+    """Yield `text` in lines of at most `WIDTH` terminal cells, nothing left out."""
     for line in text.split("\n"):
-        for start in range(0, max(len(line), 1), WIDTH):
-            yield line[start : start + WIDTH]
+        start, room = 0, WIDTH
+        for position, character in enumerate(line):
+            room -= cells_of(character)
+            if room < 0:
+                yield line[start:position]
+                start, room = position, WIDTH - cells_of(character)
+        yield line[start:]

@@ -17,7 +17,8 @@ from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import JsonObject
 from runner.kernel.ports import Classifier, Locality
 from runner.perimeter.classify import EchoIndex, carried, is_picture
-from runner.perimeter.declassify import Regions, Subtraction, class_outside
+from runner.perimeter.cuts import Regions
+from runner.perimeter.declassify import Subtraction, class_outside
 from runner.perimeter.fixed import fixed_wire
 from runner.perimeter.hosts import class_of_host
 from runner.perimeter.judged import JudgedTexts

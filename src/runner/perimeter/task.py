@@ -22,8 +22,10 @@ from runner.kernel.messages import Block, BlockKind, JsonObject, Media, ToolCall
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Classifier, Hit
 from runner.perimeter.classify import EchoIndex, texts_in
-from runner.perimeter.declassify import Clearances, Regions, class_outside, left_of
+from runner.perimeter.cuts import Regions
+from runner.perimeter.declassify import Clearances, Cover, class_outside, left_of
 from runner.perimeter.finding import ask_classifier
+from runner.perimeter.fixed import exact_bytes, exact_text
 from runner.perimeter.redact import Redactor, Unredactable
 from runner.perimeter.rewrite import RedactedRequest, redact_request
 from runner.perimeter.trace import records
@@ -106,6 +108,8 @@ class Task:
         found in `goal` before, by this classifier and these echoes.
         Raises `ClassifierFault`, unless the profile counts a fault as C3.
         """
+        goal = exact_text(goal)
+        matter = None if matter is None else exact_text(matter)
         self.id = trace.mint_id()
         self.outcome: Outcome = "done"
         self._trace = trace
@@ -171,7 +175,7 @@ class Task:
         """Everything this task has seen, in order."""
         return tuple(self._blocks.values())
 
-    def left(self, covered: Mapping[str, Regions]) -> Label:
+    def left(self, covered: Mapping[str, Cover]) -> Label:
         """Return the mark without what is `covered`, by block id. Raises what the classifier raises."""
 
         def outside(text: str, regions: Regions) -> DataClass:
@@ -188,7 +192,8 @@ class Task:
 
         `declared` is the least class it has, and `source` names that code.
         """
-        label = Label(declared=declared, integrity=Integrity.UNTRUSTED, sources=frozenset({source}))
+        sources = frozenset({exact_text(source)})
+        label = Label(declared=declared, integrity=Integrity.UNTRUSTED, sources=sources)
         return self.mint(BlockKind.FOREIGN, text, label)
 
     def media(
@@ -200,16 +205,17 @@ class Task:
         names where it came from. What can be read in the bytes counts too, and no redaction takes it away.
         Raises `MediaError` for anything but bytes, and `ClassifierFault`.
         """
-        media = Media(mime=mime, data=data)
+        media = Media(mime=exact_text(mime), data=data)
+        media = replace(media, data=exact_bytes(media.data))
         label = Label(
             declared=DataClass.C0 if data_class is None else data_class,
             default=MEDIA_DEFAULT if data_class is None else DataClass.C0,
             integrity=Integrity.UNTRUSTED,
-            sources=frozenset({source}),
+            sources=frozenset({exact_text(source)}),
         )
-        label = label.with_detected(max(map(self._found, texts_in(data)), default=DataClass.C0))
+        label = label.with_detected(max(map(self._found, texts_in(media.data)), default=DataClass.C0))
         block = Block(id=self._trace.mint_block(), kind=BlockKind.FOREIGN, text="", label=label, media=media)
-        return self._put_on_record(block, residue=label, payload=data)
+        return self._put_on_record(block, residue=label, payload=media.data)
 
     def derive(self, text: str, inputs: Sequence[Block]) -> Block:
         """Return a block made of pieces of `inputs` (at least one): a cut, a quote, a page of them.
@@ -273,7 +279,8 @@ class Task:
         not given. For the perimeter's own use: the label of what a model or tool returned is the caller's to
         know.
         """
-        if examined is None or examined.text != text:
+        text = exact_text(text)
+        if examined is None or exact_text(examined.text) != text:
             examined = self.examine(text)
         residue = (label if residue is None else residue).with_detected(examined.echoed)
         label = label.with_detected(max(examined.echoed, self._learned(examined)))
@@ -456,6 +463,7 @@ def examine(text: str, classifier: Classifier, echo: EchoIndex, *, fault_as_c3: 
 
     Raises `ClassifierFault`, unless `fault_as_c3`.
     """
+    text = exact_text(text)
     echoed = DataClass.C0
     hits: tuple[Hit, ...] = ()
     try:

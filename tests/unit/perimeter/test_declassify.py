@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from runner.kernel.errors import EgressDenied, PerimeterError, SealError
 from runner.kernel.inference import InferenceRequest, WireRequest
@@ -14,8 +15,10 @@ from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import BlockKind, Message, Role
 from runner.kernel.ports import FOREIGN, ApprovalRequest
 from runner.perimeter.classify import EchoIndex, carried
+from runner.perimeter.cuts import cuts, merged
 from runner.perimeter.declassify import class_outside
 from runner.perimeter.gate import Perimeter
+from runner.perimeter.question import WIDTH
 from runner.testing import FakeClassifier, FakeFinding, ScriptedApprover
 
 pytestmark = pytest.mark.anyio
@@ -433,7 +436,8 @@ async def test_p1_spans_are_carried_to_a_cut_only_where_the_whole_text_stands_in
             task.derive(text, [task.goal]) for text in (f"Q: {GOAL}", f"{GOAL} {GOAL}", GOAL[5:])
         )
         covered = task.clearances.covered(task.blocks, "scripted", above=C1, now_us=world.clock.now_us())
-        assert covered == {task.goal.id: ((9, 20), (22, 38)), once.id: ((12, 23), (25, 41))}
+        regions = {block: cover.regions for block, cover in covered.items()}
+        assert regions == {task.goal.id: ((9, 20), (22, 38)), once.id: ((12, 23), (25, 41))}
         assert twice.id not in covered
         assert cut.id not in covered
         assert await denied(world, task, task.goal) == "class-above-ceiling", (
@@ -622,3 +626,137 @@ async def test_i12_the_record_of_a_question_holds_no_content(remote: Any) -> Non
     (log,) = world.store.files.values()
     for text in (b"Mario", b"plant", b"cases", b"the lease"):
         assert text not in log.data
+
+
+# --- what is cut from what ------------------------------------------------------------------------------
+
+OTHER = "Please write to Mario Rossi about the lease of the old mill before the end of May."
+
+
+async def test_i8_another_text_derived_from_what_was_let_go_is_judged_and_asked_about(remote: Any) -> None:
+    world, approver = remote(True, False, classifier=FakeClassifier(NAMES), echo=EchoIndex(b"k" * 16))
+    with world.perimeter.task("q") as task:
+        task.remember(OTHER, C2)
+        letter = read(task)
+        await world.client.infer(asking(letter), task=task)
+        other = task.derive(OTHER, [letter])
+        assert await denied(world, task, other) == "class-above-ceiling"
+    assert "Mario Rossi" in approver.asked[1].rendering
+    assert len(world.backend.transport.sent) == 1
+
+
+async def test_i8_what_stands_beside_a_cut_is_judged(remote: Any) -> None:
+    world, _ = remote(True, classifier=FakeClassifier(NAMES))
+    with world.perimeter.task("q") as task:
+        letter = read(task)
+        await world.client.infer(asking(letter), task=task)
+        await world.client.infer(asking(task.derive(f"# a.txt\n{LETTER[:40]}", [letter])), task=task)
+        mixed = task.derive(f"{LETTER[:40]}\n{OTHER}", [letter])
+        assert await denied(world, task, mixed) == "class-above-ceiling"
+    assert len(world.backend.transport.sent) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "source", "cut"),
+    [
+        ("western plant", LETTER, [(0, 13)]),
+        (f"Q: {LETTER}!", LETTER, [(3, 3 + len(LETTER))]),
+        ("# a.txt\none  two\nthree\n\nfour", "a.txt\n1: one     two\n2: three\n4: four", [(2, 28)]),
+        ("three\nother\none", "one\nthree", [(0, 5)]),
+        ("on\nhree", "one\nthree", []),
+        ("other", LETTER, []),
+        ("", LETTER, []),
+    ],
+    ids=["cut", "quote", "page", "out-of-order", "half-words", "other", "empty"],
+)
+def test_i8_only_what_stands_in_the_source_is_cut_from_it(
+    text: str, source: str, cut: list[tuple[int, int]]
+) -> None:
+    assert list(cuts(text, source)) == cut
+
+
+def test_regions_that_overlap_or_touch_are_one() -> None:
+    assert merged([(5, 7), (0, 2), (1, 3), (3, 4)]) == ((0, 4), (5, 7))
+
+
+async def test_two_yeses_to_two_spans_of_one_block_count_together(remote: Any) -> None:
+    world, approver = remote(True, True, classifier=FakeClassifier(NAMES))
+    with world.perimeter.task(GOAL) as task:
+        for span in SPANS:
+            assert await world.client.declassify(task.goal, task=task, spans=[span]) is True
+        await world.client.infer(asking(task.goal), task=task)
+    assert len(approver.asked) == 2
+
+
+# --- until when, and of what ----------------------------------------------------------------------------
+
+
+async def test_i8_a_yes_that_expires_while_a_request_is_judged_lets_nothing_leave(
+    remote: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its record would carry a later time, and the verifier goes by that."""
+    world, _ = remote(True)
+    record = Perimeter.record_egress
+
+    def late(self: Any, sent: Any, *args: Any, **named: Any) -> None:
+        if named.get("lowering") is not None:
+            world.clock.advance(12)
+        record(self, sent, *args, **named)
+
+    monkeypatch.setattr(Perimeter, "record_egress", late)
+    with world.perimeter.task("q") as task:
+        letter = read(task)
+        assert await world.client.declassify(letter, task=task, lasts_s=60) is True
+        world.clock.advance(49)
+        assert await denied(world, task, letter) == "declassification-over"
+    (egress,) = world.records("egress")
+    assert (egress["decision"], egress["reason"]) == ("denied", "declassification-over")
+    assert "declassify" not in egress
+    assert world.backend.transport.sent == []
+
+
+class Liar(str):
+    """Text that shows another text than it is."""
+
+    __slots__ = ()
+
+    def __getitem__(self, key: Any) -> str:
+        return "harmless words"[key]
+
+    def encode(self, *_: Any) -> bytes:
+        return b"harmless words"
+
+
+async def test_i1_text_of_a_subclass_is_taken_for_the_characters_it_is(remote: Any) -> None:
+    world, approver = remote(True)
+    with world.perimeter.task(Liar("the goal")) as task:
+        foreign = task.foreign(Liar(LETTER), declared=C2, source=Liar("mail"))
+        made = [task.goal, foreign, task.instruction(Liar("x")), task.derive(Liar("y"), [foreign])]
+        assert [type(block.text) for block in made] == [str] * 4
+        picture = task.media(type("Bytes", (bytes,), {})(b"x"), Liar("image/png"), data_class=C1)
+        assert picture.media is not None
+        assert (type(picture.media.data), type(picture.media.mime)) == (bytes, str)
+        await world.client.declassify(foreign, task=task)
+    assert LETTER in approver.asked[0].rendering.replace(f"\n{FOREIGN}", "")
+
+
+def test_questions_are_counted_no_further_than_there_may_be(make_world: Any) -> None:
+    world = make_world(local=False, ceiling=C1)
+    with world.perimeter.task("q") as task:
+        for number in range(50):
+            read(task, f"letter {number}")
+        left = iter(task.blocks)
+        asking = task.clearances.open_questions(left, "scripted", above=C1, now_us=0, most=4)
+    assert [block.text for block in asking] == [f"letter {number}" for number in range(5)]
+    assert len(list(left)) == 45, "of the goal and 50 letters, six were looked at"
+
+
+async def test_i1_wide_and_unseen_characters_are_folded_and_numbered_in_the_question(remote: Any) -> None:
+    world, approver = remote(True)
+    with world.perimeter.task("q") as task:
+        await world.client.declassify(read(task, "漢" * 200 + "a\ufe0f\U000e0101\u3164"), task=task)
+    lines = [line for line in approver.asked[0].rendering.splitlines() if line.startswith(FOREIGN)]
+    assert max(map(cell_len, lines)) == len(FOREIGN) + WIDTH
+    assert "".join(line.removeprefix(FOREIGN) for line in lines) == (
+        "漢" * 200 + "a\\ufe0f\\U000e0101\\u3164"
+    )

@@ -3,11 +3,13 @@
 
 Owns the one way foreign text reaches a terminal (design 02, "the reader's screen"). It does not look for
 attacks: there is no list of escape sequences here to be incomplete. A character is printed as it is only if
-Unicode calls it printable; every other one (C0 and C1 controls, so every escape sequence, OSC 8 and 52
-included; bidirectional and invisible format characters; separators; surrogates; what is not assigned) is
-printed as its number, visibly. Markdown and console markup are never rendered, so links and images stay text.
+Unicode calls it printable and it can be seen; every other one (C0 and C1 controls, so every escape sequence,
+OSC 8 and 52 included; bidirectional and invisible format characters; variation selectors, fillers;
+separators; surrogates; what is not assigned) is printed as its number, visibly. Markdown and console markup
+are never rendered, so links and images stay text.
 
-Leaves to `screen` that lines of ours cannot be imitated. Every function here is total.
+Leaves which characters these are to `runner.kernel.shown`, and to `screen` that lines of ours cannot be
+imitated. Every function here is total.
 """
 
 import json
@@ -17,9 +19,9 @@ from typing import Any, Final
 
 from rich.cells import cell_len
 
+from runner.kernel.shown import is_seen, number_of
+
 TAB: Final = "    "
-_TWO_DIGITS: Final = 0xFF
-_FOUR_DIGITS: Final = 0xFFFF
 
 
 def inert(text: str) -> str:
@@ -33,21 +35,13 @@ def inert_line(text: str) -> str:
 
 
 def _shown(char: str) -> str:
-    if char.isprintable() or char == "\n":
+    if is_seen(char) or char == "\n":
         return char
     if char == "\t":
         return TAB
     if unicodedata.category(char) == "Zs":
         return " "
-    return _number(char)
-
-
-def _number(char: str) -> str:
-    """Return the number of a character in the notation of Python and JSON."""
-    code = ord(char)
-    if code <= _TWO_DIGITS:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code <= _FOUR_DIGITS else f"\\U{code:08x}"
+    return number_of(char)
 
 
 def folded(text: str, width: int | None) -> Iterator[str]:

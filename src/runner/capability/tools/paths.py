@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from runner.capability.tools.beneath import Parts, check_parts
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Root
+from runner.kernel.shown import is_seen
 
 
 def resolve(path: str, roots: Sequence[Root]) -> tuple[Root, Parts] | None:
@@ -50,7 +51,7 @@ def shown(name: str) -> str:
 def _escaped(character: str) -> str:
     if character == "\\":
         return "\\\\"
-    if character.isprintable():
+    if is_seen(character):
         return character
     code = ord(character)
     return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"  # noqa: PLR2004 - end of the first plane

@@ -50,6 +50,10 @@ _ID_BYTES: Final = 16
 _KEY_BYTES: Final = 32
 
 
+class TooLate(TraceError):
+    """A record would carry a time at which it is not to be written any more. Nothing was written."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeaderFacts:
     """What a header says that only the assembly knows.
@@ -194,10 +198,11 @@ class Trace:
 
     # --- writing ---------------------------------------------------------------------------------
 
-    def append(self, record: Record, *, task: str | None = None) -> int:
+    def append(self, record: Record, *, task: str | None = None, before: int | None = None) -> int:
         """Put `record` on record and return its `seq`. It is durable only after `barrier`.
 
-        A full batch, or one older than `seal_ms`, is sealed and synced here. Raises `TraceError` when the
+        A full batch, or one older than `seal_ms`, is sealed and synced here. Raises `TooLate` when the time
+        on the record would not be `before` this one, in microseconds since 1970; `TraceError` when the
         record does not fit its task or the log is full, and `TraceUnavailable` when it is closed, broken or
         forked, or the disk or the clock fails. A full log still takes the end of every open task, and then
         rotates.
@@ -213,7 +218,7 @@ class Trace:
                 raise TraceError(
                     f"the log holds {MAX_RECORDS} records. Fix: end the tasks that are open in it"
                 )
-            seq = self._add(self._in_task(record, task), task)
+            seq = self._add(self._in_task(record, task), task, before=before)
             due = self._chain.unsealed == 0 or self._seal_is_overdue()
         if due:
             self.barrier()  # not seq: the log may be another one by now, and what it closed with is durable
@@ -365,11 +370,13 @@ class Trace:
             return replace(record, counts=dict(self._tasks[task]))
         return record
 
-    def _add(self, record: Record, task: str | None) -> int:
+    def _add(self, record: Record, task: str | None, *, before: int | None = None) -> int:
         """Chain `record` and seal a full batch, in memory; return its seq. Holds the lock (or is alone)."""
         seq, first = self._chain.size, self._chain.unsealed == 0
         try:
-            self._pending += self._chain.entry(record, now_us=self._clock.now_us(), task=task)
+            now = self._chain.time(self._clock.now_us())
+            _refuse_late(now, before)
+            self._pending += self._chain.entry(record, now_us=now, task=task)
             if first:
                 self._unsealed_since = self._clock.monotonic()
             if task is not None:
@@ -455,6 +462,11 @@ class Trace:
             raise TraceUnavailable("the system's random bytes are too few, or repeat themselves")
         self._drawn = drawn[:_ID_BYTES]
         return drawn
+
+
+def _refuse_late(now: int, before: int | None) -> None:
+    if before is not None and now >= before:
+        raise TooLate("what lets this be written was over before it was")
 
 
 @contextmanager
