@@ -110,7 +110,7 @@ def test_what_people_say_before_their_number_is_a_word_of_a_telephone(text: str,
         '<path d="M 399.21 74.21 L 380.50 60.75 Z"/>',
         '<polyline points="347.12 34 567"/>',
         '<path d="M12 4C 341.123 4567 Z"/>',
-        '<path d="M 19.003906 -0.5 C 4.003907 2.402344 1.5 6 Z"/>',
+        '<path d="M 19.003906 -0.5 -0.496094 C 4.003907 4.496094 -4.5 Z"/>',
         "The recall rate is 020 7405 1234",
     ],
 )
