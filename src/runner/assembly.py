@@ -113,8 +113,26 @@ def open_profile(
     address and model the profile gives it; `second_opinions` are asked, after the rules, about what would
     leave for a remote backend, and only raise; `overrides` replace sections of the profile, such as
     `policy={...}`.
-    Raises `ConfigError` with every mistake, and `ModelError` when the model's weights are missing.
+    Raises `ConfigError` with the mistakes, and `ModelError` when a model's weights are missing.
     """
+    runtime = construct(
+        named, tools=tools, approver=approver, codecs=codecs, second_opinions=second_opinions, **overrides
+    )
+    if missing := runtime.missing_weights():
+        raise ModelError(" ".join(missing))
+    return runtime
+
+
+def construct(
+    named: str | Path,
+    *,
+    tools: Sequence[Tool] = (),
+    approver: Approver | None = None,
+    codecs: Sequence[Backend] = (),
+    second_opinions: Sequence[SecondOpinion] = (),
+    **overrides: Any,  # noqa: ANN401 - sections of a profile, judged by parse_config
+) -> "Runtime":
+    """Return the runtime of a right profile whether its weights are here or not. See `open_profile`."""
     source = read_profile(named, overrides)
     config = parse_config(source.data, file=source.file, locate=source.line)
     return Runtime(
@@ -177,6 +195,12 @@ class Runtime:
         """The folder of the record: what an auditor gets."""
         return self._places.trace
 
+    def missing_weights(self) -> Sequence[str]:
+        """Return a sentence, with its fix, for each embedded model whose weights are not here."""
+        named = (self.config.inference.local, self.config.opinion)
+        said = (None if model is None else _missing_weights(model, self._source) for model in named)
+        return list(dict.fromkeys(filter(None, said)))
+
     def missing_paths(self) -> Sequence[Mistake]:
         """Return a mistake for each granted path where nothing can be read now: opening refuses them."""
         try:
@@ -185,14 +209,14 @@ class Runtime:
             return error.mistakes
         return ()
 
-    def export_pin(self, target: Path) -> None:
+    def export_pin(self, target: Path | str) -> None:
         """Write the auditor's pin, one line naming the device key, to `target` outside the record's folder.
 
         Raises `TraceError` for a target inside it, where a pin proves nothing, and `OSError`.
         """
         device = self._signer().public_key
         key = vkey(device_key_name(book_name(device)), device)
-        export_pin(key, target, book=self._places.trace)
+        export_pin(key, Path(target), book=self._places.trace)
 
     def client_for(self, name: str) -> SealedClient:
         """Return the sealed client of the backend "local" or "remote"; raise `SealError` without one."""
@@ -461,27 +485,46 @@ def _register_paths(config: Config, source: ProfileSource) -> dict[str, Path]:
 def engines_of(config: Config, source: ProfileSource) -> dict[str, EngineTransport]:
     """Return the embedded engines by the name of their backend, not yet loaded: one where two share a model.
 
-    Raises `ModelError` when weights are missing.
+    Raises `ConfigError` for a model that the catalogue does not have. Weights need not be here yet.
     """
     local, opinion = config.inference.local, config.opinion
-    engine = _engine(local, source)
-    second = engine if opinion is local else _engine(opinion, source)
+    engine = _engine(local, ("inference", "local", "model"), source)
+    second = engine if opinion is local else _engine(opinion, ("perimeter", "classifier"), source)
     named = {LOCAL: engine, OPINION: second if opinion is not None else None}
     return {name: each for name, each in named.items() if each is not None}
 
 
-def _engine(local: LocalInference | None, source: ProfileSource) -> EngineTransport | None:
-    """Return the embedded engine, not yet loaded; raise `ModelError` when its weights are missing."""
-    if local is None or local.runtime != "embedded":
+def _engine(
+    local: LocalInference | None, where: tuple[str, ...], source: ProfileSource
+) -> EngineTransport | None:
+    """Return the embedded engine, not yet loaded; `where` names the model."""
+    path = None if local is None else _weights(local, where, source)
+    return None if local is None or path is None else EngineTransport(path, local.context, local.threads)
+
+
+def _weights(local: LocalInference, where: tuple[str, ...], source: ProfileSource) -> Path | None:
+    """Return where the weights of an embedded model are or will be; None for a model on a server.
+
+    Raises `ConfigError` for a model that the catalogue does not have: no fetching helps there.
+    """
+    if local.runtime != "embedded":
         return None
-    path = (
-        source.resolve(local.weights, ("inference", "local", "weights"))
-        if local.weights
-        else models_dir() / Catalogue.bundled().entry(local.model).file
-    )
-    if not path.is_file():
-        raise ModelError(f"the weights of {local.model} are missing. Fix: akaion models fetch {local.model}")
-    return EngineTransport(path, local.context, local.threads)
+    if local.weights:
+        return source.resolve(local.weights, ("inference", "local", "weights"))
+    entries = Catalogue.bundled().entries
+    if local.model not in entries:
+        fix = f"name one of: {', '.join(sorted(entries))}; or a file, with inference.local.weights"
+        raise ConfigError([_blame(source)(where, "the catalogue has no such model", fix)])
+    return models_dir() / entries[local.model].file
+
+
+def _missing_weights(local: LocalInference, source: ProfileSource) -> str | None:
+    """Return what to do about weights that are not here, None for nothing."""
+    path = _weights(local, ("inference", "local", "model"), source)
+    if path is None or path.is_file():
+        return None
+    fix = "correct inference.local.weights" if local.weights else f"akaion models fetch {local.model}"
+    return f"the weights of {local.model} are missing. Fix: {fix}"
 
 
 def backends_of(config: Config, source: ProfileSource) -> dict[str, Backend]:

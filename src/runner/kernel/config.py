@@ -6,15 +6,19 @@ parsed YAML and a way to find lines. No security setting has a default that allo
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass
 
-Name = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,63}$")]
-Word = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}$")]
+_NAME: Final = r"^[a-z][a-z0-9_-]{0,63}$"
+_WORD: Final = r"^[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}$"
+_CLASSIFIER: Final = r"^(rules-only|local:[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,93})$"
+_CREDENTIAL: Final = r"^(env|file):.+$"
+Name = Annotated[str, Field(pattern=_NAME)]
+Word = Annotated[str, Field(pattern=_WORD)]
 """A name that may stand in the trace."""
 ClassName = Literal["C0", "C1", "C2", "C3"]
 OPINION_CONTEXT: Final = 3072
@@ -47,9 +51,7 @@ class PerimeterConfig(_Section):
 
     max_egress_class: Literal["none", "C0", "C1"] = "none"
     fail_closed: Literal[True] = True
-    classifier: str = Field(
-        default="rules-only", pattern=r"^(rules-only|local:[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,93})$"
-    )
+    classifier: str = Field(default="rules-only", pattern=_CLASSIFIER)
     """Who judges beside the rules: nobody, or a local model as second opinion."""
     classifier_fault: Literal["deny", "as_c3"] = "deny"
     redaction: Literal["off", "on"] = "off"
@@ -142,7 +144,7 @@ class RemoteInference(_Section):
     endpoint: str
     model: Word
     max_class: Literal["C0", "C1"] | None = None
-    credential: str | None = Field(default=None, pattern=r"^(env|file):.+$")
+    credential: str | None = Field(default=None, pattern=_CREDENTIAL)
     embeddings: Word | None = None
     """The model that turns texts into vectors, at the same endpoint; without one nothing does."""
 
@@ -202,29 +204,53 @@ class Config(_Section):
         return LocalInference(runtime="embedded", model=model, context=OPINION_CONTEXT, threads=threads)
 
 
+_REFERENCE: Final = "see docs/reference/profile.md for this key"
 _FIXES: Final[Mapping[str, str]] = {
     "extra_forbidden": "remove this key or correct its spelling",
     "missing": "add this key",
-    "literal_error": "use one of the allowed values",
-    "string_pattern_mismatch": "use lower-case letters, digits, '-' or '_', as the reference describes",
     "string_type": "write text here",
+    "string_too_short": "write text here, or remove this key",
     "int_type": "write a whole number here",
+    "int_from_float": "write a whole number here",
     "bool_type": "write true or false here",
+    "tuple_type": "write a list here",
+    "model_type": "write keys below it, as docs/reference/profile.md shows",
+    "greater_than_equal": "write {ge} or more",
+    "less_than_equal": "write {le} or less",
+    "literal_error": "use one of: {expected}",
 }
-
-
+"""What to write instead, by kind of mistake, around what the field itself says of it."""
+_FORMS: Final[Mapping[str, str]] = {
+    _NAME: "use lower-case letters, digits, '-' and '_', a letter first, at most 64",
+    _WORD: "use letters, digits and . _ : @ / + -, a letter or digit first, at most 128 and no spaces",
+    _CLASSIFIER: "write rules-only, or local:NAME with the name of a model",
+    _CREDENTIAL: "write env:NAME or file:PATH, never the key itself",
+}
+"""What to write instead of a text that does not have the form of its field, by that form."""
+_YAML_WORDS: Final[Mapping[str, str]] = {"True": "true", "False": "false", "None": "null"}
 _PROBLEMS: Final[Mapping[str, str]] = {
     "extra_forbidden": "there is no such key here",
     "missing": "this key is needed",
     "model_type": "this is a section: it holds keys",
     "dict_type": "this is a section: it holds keys",
+    "string_pattern_mismatch": "this text does not have the form that is needed here",
+    "string_type": "this is no text",
+    "string_too_short": "this text is empty",
+    "int_type": "this is no whole number",
+    "int_from_float": "this is no whole number",
+    "bool_type": "this is neither true nor false",
+    "tuple_type": "this is no list",
+    "greater_than_equal": "this number is too small",
+    "less_than_equal": "this number is too large",
+    "literal_error": "this value is not allowed here",
 }
 
 
 def parse_config(data: object, *, file: str, locate: Locate) -> Config:
     """Return the judged configuration in `data` (nested mappings, as YAML gives them).
 
-    Raises `ConfigError` holding every mistake at once, each with its line in `file` and a fix.
+    Raises `ConfigError`, each mistake with its line in `file` and a fix: first every one that a key shows by
+    itself, and only where there is none, every contradiction between keys.
     """
     try:
         config = Config.model_validate(data)
@@ -243,11 +269,60 @@ def parse_config(data: object, *, file: str, locate: Locate) -> Config:
 def _mistake(detail: Mapping[str, Any], file: str, locate: Locate) -> Mistake:
     where = tuple(detail["loc"])
     kind = str(detail["type"])
-    fix = _FIXES.get(kind, "see docs/reference/profile.md for this key")
-    if kind == "literal_error":
-        fix = f"use one of: {detail['ctx']['expected']}"
     problem = _PROBLEMS.get(kind, str(detail["msg"]).removeprefix("Value error, "))
+    fix = _fix(kind, where, detail.get("ctx", {}))
     return Mistake(file=file, line=locate(where), where=_dotted(where), problem=problem, fix=fix)
+
+
+def _fix(kind: str, where: tuple[str | int, ...], facts: Mapping[str, Any]) -> str:
+    """Return what to do about a mistake of the kind `kind`; `facts` are what its field demands."""
+    if kind == "string_pattern_mismatch":
+        return _FORMS.get(facts["pattern"], _REFERENCE)
+    if kind == "extra_forbidden" and (known := _like(where)):
+        return f"did you mean {known}? If not, remove this key"
+    if kind == "literal_error" and (word := _YAML_WORDS.get(facts["expected"])):
+        return f"write {word}, or leave this key out"
+    return _FIXES.get(kind, _REFERENCE).format_map(facts)
+
+
+def _like(where: tuple[str | int, ...]) -> str | None:
+    """Return the key of a profile that the unknown key at `where` is most like; None for none."""
+    section: type[BaseModel] | None = Config
+    *parents, unknown = where
+    for part in parents:
+        if section is not None and isinstance(part, str):
+            section = _section_in(_keys(section).get(part))
+    known = () if section is None else _keys(section)
+    near = {key: slips for key in known if (slips := _slips(str(unknown)[:_LONGEST], key)) <= _SLIPS}
+    return min(near, key=lambda key: near[key], default=None)
+
+
+_LONGEST: Final = 64
+"""Characters of an unknown key that are compared."""
+_SLIPS: Final = 2
+"""Characters that may be too many, too few or wrong in a key that was meant."""
+
+
+def _slips(word: str, other: str) -> int:
+    """Return the Levenshtein distance of two words, by the algorithm of Wagner and Fischer (1974)."""
+    row = list(range(len(other) + 1))
+    for number, char in enumerate(word, start=1):
+        before, row = row, [number]
+        for index, each in enumerate(other):
+            row.append(min(before[index] + (char != each), before[index + 1] + 1, row[index] + 1))
+    return row[-1]
+
+
+def _keys(section: type[BaseModel]) -> dict[str, Any]:
+    """Return the keys of a section as a profile writes them, each with its type."""
+    return {field.alias or name: field.annotation for name, field in section.model_fields.items()}
+
+
+def _section_in(annotation: Any) -> type[BaseModel] | None:  # noqa: ANN401 - a type, whatever its form
+    """Return the section that a type names, by itself, as an option or in a list."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_section_in, get_args(annotation))), None)
 
 
 def _dotted(where: tuple[str | int, ...]) -> str:

@@ -157,6 +157,83 @@ def test_who_judges_beside_the_rules_is_named_and_its_missing_weights_too(akaion
     assert "Warning: the weights of smollm2-135m-instruct are missing" in out
 
 
+def test_a_model_that_no_catalogue_has_is_a_mistake_to_check_and_run_alike(akaion: Any) -> None:
+    Path("studio.yaml").write_text(PROFILE + "perimeter: {classifier: 'local:none-such'}\n", encoding="utf-8")
+    for words in (("profile", "check", "studio.yaml"), ("run", "x", "-p", "studio.yaml")):
+        status, out, err = akaion(*words)
+        assert (status, out) == (2, "")
+        assert "studio.yaml:7: perimeter.classifier: the catalogue has no such model" in err
+
+
+def test_missing_weights_end_check_with_0_and_run_with_1(akaion: Any) -> None:
+    Path("studio.yaml").write_text(PROFILE + SECOND, encoding="utf-8")
+    assert akaion("profile", "check", "studio.yaml")[0] == 0
+    status, _, err = akaion("run", "x", "-p", "studio.yaml")
+    assert status == 1
+    assert "akaion models fetch smollm2-135m-instruct" in err
+
+
+def test_every_warning_is_printed(akaion: Any) -> None:
+    """Weights of two models and two folders are missing: four warnings, not the first."""
+    Path("studio.yaml").write_text(
+        "profile: detached\nperimeter: {classifier: 'local:smollm2-135m-instruct'}\n"
+        "policy: {grants: [{tool: search_text, paths: [gone, lost]}]}\n",
+        encoding="utf-8",
+    )
+    status, out, _ = akaion("profile", "check", "studio.yaml")
+    assert status == 0
+    assert out.count("Warning: ") == 4
+    assert out.count("Warning: the weights of") == 2
+    assert len(json.loads(akaion("profile", "check", "studio.yaml", "--json")[1])["warnings"]) == 4
+
+
+SHARING = """\
+profile: attached
+perimeter:
+  redaction: on
+  declassification: ask
+  classifier_fault: as_c3
+  locality_required: {C3: L1}
+  registers: {clients: clients.yaml, public: courts.yaml}
+policy:
+  grants:
+    - {tool: search_text, paths: [{path: files, matter: rossi, redactable: true}]}
+inference:
+  local: {runtime: llamacpp, endpoint: 'http://127.0.0.1:9', model: scripted}
+  remote: {backend: openai, endpoint: 'https://models.example', model: large}
+"""
+
+
+def test_the_summary_hides_nothing_that_lowers_protection(akaion: Any) -> None:
+    for register in ("clients", "courts"):
+        Path(f"{register}.yaml").write_text("- Tribunale di Prova\n", encoding="utf-8")
+    Path("studio.yaml").write_text(SHARING, encoding="utf-8")
+    status, out, _ = akaion("profile", "check", "studio.yaml")
+    said = dict(re.split(r"  +", line, maxsplit=1) for line in out.splitlines())
+    assert status == 0
+    assert "content up to class C1" in said["May leave"]
+    assert "C2 content that a person lets go" in said["May leave"]
+    assert "C2 content whose findings were replaced by tokens" in said["May leave"]
+    assert said["Redaction"].startswith("on: ")
+    assert said["Let go"] == "a person may let C2 content of a task go"
+    assert said["Its faults"].startswith("count as C3")
+    assert said["Registers"] == "clients: clients.yaml, public: courts.yaml"
+    assert said["Matters"] == "rossi"
+    assert said["Local grade"] == "C2 needs L0, C3 needs L1"
+    assert said["Enforcement"] == "cooperative"
+    assert said["Grant"].startswith(
+        "search_text: files (C2 by default, matter rossi, redactable: C1 once nothing is found) [read]"
+    )
+
+
+def test_the_summary_of_a_strict_profile_lowers_nothing(akaion: Any) -> None:
+    _, out, _ = akaion("profile", "check", "studio.yaml")
+    said = dict(re.split(r"  +", line, maxsplit=1) for line in out.splitlines())
+    assert said["May leave"] == "nothing"
+    assert (said["Redaction"], said["Let go"]) == ("off", "nobody is asked")
+    assert (said["Registers"], said["Matters"]) == ("none", "none")
+
+
 def test_missing_weights_are_a_warning_of_a_right_profile(akaion: Any) -> None:
     status, out, _ = akaion("profile", "check", "detached")
     assert status == 0

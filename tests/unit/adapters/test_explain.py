@@ -12,6 +12,8 @@ from rich.console import Console
 from runner.adapters.cli import explain as command
 from runner.adapters.cli import main
 from runner.adapters.cli.explain import seen, why
+from runner.kernel.labels import DataClass
+from runner.kernel.opinions import Opinion
 from runner.perimeter.classify import RULES, Role, Span, View
 
 CODE = "VRDGPP58T13D969W"
@@ -83,7 +85,61 @@ def test_standard_input_is_read_and_nothing_found_is_said(
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"Quando scade il termine?")))
     status, out, _ = akaion("explain", "-")
     assert status == 0
-    assert "C0, public; nothing was found" in out
+    assert "Class    nothing was found; typed text counts as C1, internal" in out
+    assert "Leaves   no: this profile has no remote backend" in out
+    assert "public" not in out
+
+
+REMOTE = """\
+profile: attached
+perimeter: {redaction: on, declassification: ask}
+inference:
+  remote: {backend: openai, endpoint: 'https://models.example', model: large, max_class: %s}
+"""
+
+
+@pytest.mark.parametrize(
+    ("limit", "text", "counts", "leaves", "words"),
+    [
+        ("C1", "Quando scade?", "C1", True, "yes, to large at https://models.example, which gets up to C1"),
+        ("C0", "Quando scade?", "C1", False, "no: the remote backend gets up to C0"),
+        ("C1", f"C.F. {CODE}", "C2", False, "no: the remote backend gets up to C1, unless redaction"),
+        ("C1", f"C.F. {CODE}", "C2", False, ", or a person lets it go"),
+    ],
+)
+def test_whether_a_typed_text_would_leave_is_said(
+    akaion: Any, limit: str, text: str, counts: str, *, leaves: bool, words: str
+) -> None:
+    Path("remote.yaml").write_text(REMOTE % limit, encoding="utf-8")
+    Path("typed.txt").write_text(text, encoding="utf-8")
+    _, out, _ = akaion("explain", "typed.txt", "-p", "remote.yaml")
+    assert words in next(line for line in out.splitlines() if line.startswith("Leaves"))
+    data = json.loads(akaion("explain", "typed.txt", "-p", "remote.yaml", "--json")[1])
+    assert (data["counts_as"], data["may_leave"]) == (counts, leaves)
+
+
+@pytest.mark.parametrize(
+    ("opinion", "headline"),
+    [
+        (Opinion.PERSON, "Class C2, personal data, by the second opinion; nothing was found by the rules"),
+        (Opinion.NONE, "Class nothing was found; typed text counts as C1, internal"),
+        (None, "Class C3, privileged, by the second opinion; nothing was found by the rules"),
+    ],
+)
+def test_the_headline_takes_the_second_opinion_into_account(
+    akaion: Any, monkeypatch: pytest.MonkeyPatch, opinion: Opinion | None, headline: str
+) -> None:
+    """The class of the rules stays in JSON; what counts is the higher of the two."""
+    monkeypatch.setattr(command, "_asked", lambda *_: opinion)
+    Path("second.yaml").write_text(
+        "profile: attached\nperimeter: {classifier: 'local:smollm2-135m-instruct'}\n", encoding="utf-8"
+    )
+    Path("typed.txt").write_text("Quando scade?", encoding="utf-8")
+    _, out, _ = akaion("explain", "typed.txt", "-p", "second.yaml", "--second")
+    assert " ".join(headline.split()) in " ".join(out.split())
+    data = json.loads(akaion("explain", "typed.txt", "-p", "second.yaml", "--second", "--json")[1])
+    expected = "C3" if opinion is None else max(DataClass.C1, opinion.data_class).name
+    assert (data["class"], data["counts_as"]) == ("C0", expected)
 
 
 @pytest.mark.parametrize("data", [b"PK\x03\x04\x00\x00", b"\x00\xff\xfe", b"\x81\x8d\x8f"])

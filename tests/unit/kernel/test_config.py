@@ -122,7 +122,8 @@ def test_every_mistake_is_reported_at_once_with_its_line_and_a_fix(mistakes: Mis
             "perimeter.max_egress_class",
             "use one of: 'none', 'C0' or 'C1'",
         ),
-        ("budgte: {}\n", "budgte", "remove this key or correct its spelling"),
+        ("budgte: {}\n", "budgte", "did you mean budget? If not, remove this key"),
+        ("colour: {}\n", "colour", "remove this key or correct its spelling"),
         ("policy:\n  grants:\n    - access: read\n", "policy.grants.0.tool", "add this key"),
         ("budget:\n  steps: eight\n", "budget.steps", "write a whole number here"),
         ("inference:\n  local:\n    model: 7\n", "inference.local.model", "write text here"),
@@ -130,6 +131,46 @@ def test_every_mistake_is_reported_at_once_with_its_line_and_a_fix(mistakes: Mis
             "policy:\n  grants:\n    - {tool: a, trusted: 'no'}\n",
             "policy.grants.0.trusted",
             "write true or false here",
+        ),
+        (
+            "inference:\n  local: {model: my model}\n",
+            "inference.local.model",
+            "use letters, digits and . _ : @ / + -, a letter or digit first, at most 128 and no spaces",
+        ),
+        (
+            "perimeter: {classifier: small}\n",
+            "perimeter.classifier",
+            "write rules-only, or local:NAME with the name of a model",
+        ),
+        (
+            "policy:\n  grants: [{tool: Read File}]\n",
+            "policy.grants.0.tool",
+            "use lower-case letters, digits, '-' and '_', a letter first, at most 64",
+        ),
+        ("trace: {sign: false}\n", "trace.sign", "write true, or leave this key out"),
+        (
+            "policy:\n  grants: [{tool: a, network: true}]\n",
+            "policy.grants.0.network",
+            "write false, or leave this key out",
+        ),
+        ("policy:\n  grants: [{tool: a, paths: files}]\n", "policy.grants.0.paths", "write a list here"),
+        ("budget: {tokens: 0}\n", "budget.tokens", "write 1 or more"),
+        ("trace: {seal_every: 1000}\n", "trace.seal_every", "write 256 or less"),
+        (
+            "policy:\n  grants: [{tool: a, paths: [{path: b, clas: C3}]}]\n",
+            "policy.grants.0.paths.0.clas",
+            "did you mean class? If not, remove this key",
+        ),
+        (
+            "perimeter: {redactions: on}\n",
+            "perimeter.redactions",
+            "did you mean redaction? If not, remove this key",
+        ),
+        ("polcy: {}\n", "polcy", "did you mean policy? If not, remove this key"),
+        (
+            "inference:\n  local: {treads: 2}\n",
+            "inference.local.treads",
+            "did you mean threads? If not, remove this key",
         ),
     ],
 )
@@ -250,6 +291,20 @@ def test_a_key_that_stands_twice_is_refused(mistakes: Mistakes, text: str, line:
 )
 def test_what_is_no_profile_is_refused_with_one_mistake(mistakes: Mistakes, text: str) -> None:
     assert len(mistakes(text)) == 1
+
+
+def test_i12_a_key_written_where_its_place_belongs_is_not_quoted(mistakes: Mistakes) -> None:
+    [mistake] = mistakes(f"profile: attached\n{REMOTE}    credential: sk-12345\n")
+    assert (mistake.where, mistake.fix) == (
+        "inference.remote.credential",
+        "write env:NAME or file:PATH, never the key itself",
+    )
+    assert "sk-12345" not in str(mistake)
+
+
+def test_no_mistake_speaks_python(mistakes: Mistakes) -> None:
+    said = " ".join(f"{each.problem} {each.fix}" for each in mistakes(EVERYTHING_WRONG))
+    assert [word for word in ("True", "False", "None", "tuple", "'^", "Input should") if word in said] == []
 
 
 def test_i12_no_mistake_quotes_a_value(mistakes: Mistakes) -> None:

@@ -20,6 +20,8 @@ from runner.adapters.cli.answer import CLASSES
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import output, print_block, print_facts, print_json, print_line
 from runner.assembly import classifier_of, open_profile
+from runner.kernel.config import Config
+from runner.kernel.labels import DataClass
 from runner.kernel.opinions import Opinion
 from runner.perimeter.classify import RULES, Classification, Role, Span, View
 from runner.perimeter.classify.model import is_clear, whole
@@ -55,7 +57,8 @@ def explain(
     """Say what the rules find in a text, where, and why; with --second, what the local model says of it.
 
     Uses the registers of the profile. What was found is shown on a terminal only. The class of a folder's
-    grant, and echoes of what was read before, are not known here: this is what the text says by itself.
+    grant, and echoes of what was read before, are not known here: this is what the text says by itself, and
+    where nothing is found it counts as C1, as what a person types does.
     """
     found = inspect(profile)
     text = _read(file)
@@ -64,12 +67,15 @@ def explain(
         raise typer.BadParameter(f"the profile has no second opinion ({named})", param_hint="--second")
     result = classifier_of(found.config, found.source).classify(text)
     said = _asked(profile, text) if second else None
+    added = _class_of(said) if second else None
     if as_json:
         spans = [_span_data(text, span) for span in result.spans]
         data = {"file": file, "class": result.data_class.name, "version": result.version, "spans": spans}
+        data |= _counted_data(found.config, _counted(result, added))
         print_json(data | ({"second": {"by": named, **_opinion_data(said)}} if second else {}))
         return
-    _print(text, result)
+    _print_spans(text, result)
+    print_facts(output(), _summary(found.config, result, added))
     if found.config.opinion is not None:
         words = _opinion_words(said) if second else "not asked; --second asks it"
         print_facts(output(), (("Second opinion", f"{named}: {words}"),))
@@ -79,6 +85,64 @@ def _asked(profile: str, text: str) -> Opinion | None:
     """Return what the profile's second opinion says of `text`; None for no opinion, which counts as C3."""
     with open_profile(profile) as runtime:
         return anyio.run(runtime.perimeter.opinion_on, text)
+
+
+def _class_of(said: Opinion | None) -> DataClass:
+    """Return the class that an opinion, or that none could be had, gives the text."""
+    return DataClass.C3 if said is None else said.data_class
+
+
+def _counted(result: Classification, added: DataClass | None) -> DataClass:
+    """Return what the text counts as when a person types it: C1 at least, since nobody called it public.
+
+    `added` is the class that the second opinion gives it, None when it was not asked.
+    """
+    return max(DataClass.C1, result.data_class, DataClass.C0 if added is None else added)
+
+
+def _summary(config: Config, result: Classification, added: DataClass | None) -> Iterator[tuple[str, str]]:
+    """Yield what the text counts as, why, and whether this profile would send it."""
+    counted, found = _counted(result, added), len(result.spans)
+    count = f"{found} found" if found else "nothing was found"
+    if counted > max(DataClass.C1, result.data_class):
+        yield "Class", f"{CLASSES[counted]}, by the second opinion; {count} by the rules"
+    elif result.data_class < counted:
+        yield "Class", f"{count}; typed text counts as {CLASSES[counted]}"
+    else:
+        yield "Class", f"{CLASSES[counted]}; {count}"
+    yield "Leaves", _leaving_words(config, counted, unasked=added is None and config.opinion is not None)
+    yield "Rules", result.version
+
+
+def _leaving_words(config: Config, counted: DataClass, *, unasked: bool) -> str:
+    """Return whether text of class `counted` would go to the remote backend of this profile."""
+    remote, limit = config.inference.remote, _limit(config)
+    if remote is None or limit is None:
+        return "no: this profile has no remote backend"
+    if counted <= limit:
+        condition = ", if the second opinion adds nothing" if unasked else ""
+        return f"yes, to {remote.model} at {remote.endpoint}, which gets up to {limit.name}{condition}"
+    ways = []
+    if counted is DataClass.C2 and config.perimeter.redaction == "on":
+        ways.append("redaction replaces what was found and nothing else is C2")
+    if counted is DataClass.C2 and config.perimeter.declassification == "ask":
+        ways.append("a person lets it go")
+    unless = f", unless {', or '.join(ways)}" if ways else ""
+    return f"no: the remote backend gets up to {limit.name}{unless}"
+
+
+def _limit(config: Config) -> DataClass | None:
+    """Return the highest class that the remote backend may get; None where nothing may leave."""
+    remote, ceiling = config.inference.remote, config.perimeter.ceiling
+    if remote is None or ceiling is None or remote.max_class is None:
+        return ceiling
+    return min(ceiling, DataClass.parse(remote.max_class))
+
+
+def _counted_data(config: Config, counted: DataClass) -> dict[str, Any]:
+    limit = _limit(config)
+    leaves = config.inference.remote is not None and limit is not None and counted <= limit
+    return {"counts_as": counted.name, "may_leave": leaves}
 
 
 def _opinion_words(said: Opinion | None) -> str:
@@ -105,7 +169,7 @@ def _read(file: str) -> str:
     raise typer.BadParameter("it is not text (UTF-8 or Windows-1252)", param_hint="FILE")
 
 
-def _print(text: str, result: Classification) -> None:
+def _print_spans(text: str, result: Classification) -> None:
     console = output()
     for span in result.spans:
         line, column = _place(text, span.start)
@@ -113,8 +177,6 @@ def _print(text: str, result: Classification) -> None:
         if console.is_terminal:
             print_block(console, text[span.start : span.end][:_SHOWN].replace("\n", " "))
         print_facts(console, (("  rule", span.rule), ("  why", why(span)), ("  seen", seen(span.view))))
-    count = "nothing was found" if not result.spans else f"{len(result.spans)} found"
-    print_facts(console, (("Class", f"{CLASSES[result.data_class]}; {count}"), ("Rules", result.version)))
 
 
 def _span_data(text: str, span: Span) -> dict[str, Any]:

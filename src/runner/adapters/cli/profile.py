@@ -4,7 +4,7 @@
 Owns the summary. Leaves the judgement to what judges a profile before a run (I6), by way of `profiles`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -12,7 +12,7 @@ import typer
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import Inspected, JsonOption, classifier_words, inspect, missing_for
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
-from runner.kernel.config import Grant
+from runner.kernel.config import Config, Grant, GrantedPath
 from runner.kernel.errors import ConfigError
 
 app: Final = typer.Typer(help="Check a profile before using it.", no_args_is_help=True, rich_markup_mode=None)
@@ -31,21 +31,22 @@ def check(
 ) -> None:
     """Judge a profile: print its limits in short, or every mistake with its line and fix.
 
-    Nothing is opened, made or sent. The exit status is 0 for a profile that can be used, else 2.
+    Nothing is opened, made or sent. The exit status is 0 for a right profile, else 2. What it lacks on this
+    machine is a warning: without its weights `akaion run` ends with 1, without its folders with 2.
     """
     try:
         found = inspect(file)
-        warning = missing_for(file)
+        warnings = missing_for(file)
     except ConfigError as error:
         if not as_json:
             raise
         print_json({"ok": False, "mistakes": [_mistake_data(error, i) for i in range(len(error.mistakes))]})
         raise typer.Exit(Status.USAGE) from None
     if as_json:
-        print_json(_summary_data(found, warning))
+        print_json(_summary_data(found, warnings))
         return
     print_facts(output(), _summary(found))
-    if warning:
+    for warning in warnings:
         print_line(output(), f"Warning: {warning}", "yellow")
 
 
@@ -63,8 +64,7 @@ def _mistake_data(error: ConfigError, index: int) -> dict[str, Any]:
 def _summary(found: Inspected) -> Iterator[tuple[str, str]]:
     config, inference = found.config, found.config.inference
     yield "Profile", f"{found.source.file}, based on {config.profile}"
-    yield "May leave", _ceiling_words(config.perimeter.max_egress_class)
-    yield "Classifier", classifier_words(config)
+    yield from _protection(config)
     local, remote = inference.local, inference.remote
     if local is not None:
         yield "Local model", f"{local.model}, {local.endpoint or 'in this process'}"
@@ -81,20 +81,64 @@ def _summary(found: Inspected) -> Iterator[tuple[str, str]]:
     yield "Device key", str(found.places.key)
 
 
-def _ceiling_words(ceiling: str) -> str:
-    return "nothing" if ceiling == "none" else f"content up to class {ceiling}"
+def _protection(config: Config) -> Iterator[tuple[str, str]]:
+    """Yield what may leave, and everything that raises or lowers what protects the rest."""
+    perimeter = config.perimeter
+    yield "May leave", "; ".join(_leaving_words(config))
+    yield "Classifier", classifier_words(config)
+    yield "Its faults", _FAULT_WORDS[perimeter.classifier_fault]
+    yield "Redaction", _REDACTION_WORDS[perimeter.redaction]
+    yield "Let go", _ASK_WORDS[perimeter.declassification]
+    registers = perimeter.registers.model_dump(exclude_none=True)
+    yield "Registers", ", ".join(f"{name}: {path}" for name, path in registers.items()) or "none"
+    paths = [path for grant in config.policy.grants for path in grant.paths]
+    yield "Matters", ", ".join(sorted({path.matter for path in paths if path.matter})) or "none"
+    needed = perimeter.locality_required
+    yield "Local grade", f"C2 needs {needed.c2}, C3 needs {needed.c3}"
+    yield "Enforcement", perimeter.enforcement
+
+
+_FAULT_WORDS: Final = {"deny": "stop the step", "as_c3": "count as C3, which stays here; local work goes on"}
+_REDACTION_WORDS: Final = {
+    "off": "off",
+    "on": "on: what detectors find is replaced by tokens where it alone keeps a request from leaving",
+}
+_ASK_WORDS: Final = {"off": "nobody is asked", "ask": "a person may let C2 content of a task go"}
+
+
+def _leaving_words(config: Config) -> Iterator[str]:
+    """Yield what may leave for a remote backend: the ceiling, and the two ways in which C2 comes below it."""
+    perimeter = config.perimeter
+    if perimeter.ceiling is None:
+        yield "nothing"
+        return
+    yield f"content up to class {perimeter.max_egress_class}"
+    if perimeter.redaction == "on":
+        yield "C2 content whose findings were replaced by tokens"
+    if perimeter.declassification == "ask":
+        yield "C2 content that a person lets go"
+    if config.inference.remote is None:
+        yield "but there is no remote backend"
 
 
 def _grant_words(grant: Grant) -> str:
-    paths = ", ".join(f"{entry.path} ({entry.data_class or 'C2 by default'})" for entry in grant.paths)
+    paths = ", ".join(map(_path_words, grant.paths))
     asks = ", asks first" if grant.approval == "ask" else ""
-    return f"{grant.tool}: {paths or 'no folder'} [{grant.access}{asks}]"
+    trusted = ", trusted" if grant.trusted else ""
+    return f"{grant.tool}: {paths or 'no folder'} [{grant.access}{asks}{trusted}]"
 
 
-def _summary_data(found: Inspected, warning: str) -> dict[str, Any]:
+def _path_words(entry: GrantedPath) -> str:
+    words: list[str] = [entry.data_class or "C2 by default"]
+    words += [] if entry.matter is None else [f"matter {entry.matter}"]
+    words += ["redactable: C1 once nothing is found"] if entry.redactable else []
+    return f"{entry.path} ({', '.join(words)})"
+
+
+def _summary_data(found: Inspected, warnings: Sequence[str]) -> dict[str, Any]:
     return {
         "ok": True,
-        "warning": warning,
+        "warnings": list(warnings),
         "file": found.source.file,
         "classifier": classifier_words(found.config),
         "trace": str(found.places.trace),

@@ -14,10 +14,10 @@ import typer
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from runner.assembly import Places, open_profile, places_of
+from runner.assembly import Places, construct, places_of
 from runner.capability.profile import ProfileSource, read_profile
 from runner.kernel.config import Config, parse_config
-from runner.kernel.errors import ConfigError, ModelError
+from runner.kernel.errors import ConfigError
 
 DEFAULT: Final = "detached"
 VARIABLE: Final = "AKAION_PROFILE"
@@ -89,17 +89,14 @@ def inspect(named: str) -> Inspected:
     return Inspected(config=config, source=source, places=places_of(config, source))
 
 
-def missing_for(named: str) -> str:
-    """Return what the profile `named` lacks on this machine though it is right; empty for nothing.
+def missing_for(named: str) -> Sequence[str]:
+    """Return everything that the profile `named` lacks on this machine though it is right.
 
     The runtime is constructed, which compiles its policy and finds its credential, and never entered, which
-    would make files. Raises `ConfigError` with every mistake.
+    would make files. Raises `ConfigError` with the mistakes.
     """
-    try:
-        runtime = open_profile(named)
-    except ModelError as error:
-        return str(error)
-    return " ".join(f"{mistake}." for mistake in runtime.missing_paths())
+    runtime = construct(named)
+    return [*runtime.missing_weights(), *(f"{mistake}." for mistake in runtime.missing_paths())]
 
 
 def classifier_words(config: Config) -> str:
