@@ -4,7 +4,8 @@
 Owns the fingerprints of what was read: every six words in a row, hashed with a key of this runtime. Leaves
 saying which sources are labelled, and how, to the perimeter.
 Carries I6 where no rule can: a passage of a C3 letter without a name in it is C3 when it is pasted into
-another task. Eight words in a row are an echo, or as much in pieces of six; fewer, or reworded, are not.
+another task. Eight words in a row are an echo, or two pieces of seven, or three of six; fewer, or reworded,
+are not.
 Common formulas of letters and the practice's own letterhead are no echo of anything.
 
 The index lives in memory and is never written. It holds numbers only. It is bounded: beyond its capacity
@@ -12,7 +13,7 @@ the oldest sources are forgotten first.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import islice, repeat
 from typing import Final
 
 from runner.kernel.labels import DataClass
@@ -25,7 +26,7 @@ from runner.perimeter.classify.words import words_of
 _SIZE: Final = 6
 """Words in one fingerprint."""
 _HITS: Final = 3
-"""Fingerprints that make an echo: three of six words overlap to eight words in a row."""
+"""Fingerprints that make an echo: three of six words overlap to eight words in a row, or stand apart."""
 CAPACITY: Final = 200_000
 """Fingerprints kept, about one for each word read: some 400 pages, and about 25 MB."""
 
@@ -90,18 +91,17 @@ class EchoIndex:
         return max(self._echoed(self._words(reading)) for reading in every_reading(text))
 
     def _echoed(self, words: Sequence[bytes]) -> DataClass:
-        """Return the class that `words` repeat: every third fingerprint first, for eight words hold one.
+        """Return the class that `words` repeat: of three fingerprints or more, that of the third highest.
 
-        Before they are looked for, they are noted as asked about: what is remembered meanwhile finds them.
+        Every fingerprint is looked for: pieces of six or seven words can stand anywhere. Before that they are
+        noted as asked about: what is remembered meanwhile finds them.
         """
-        some = list(self._marks(words, step=_HITS))
-        self._note(some)
-        new, old = self._new, self._old
-        if new.keys().isdisjoint(some) and old.keys().isdisjoint(some):
-            return DataClass.C0
-        every = set(self._marks(words))
+        every = list(self._marks(words))
         self._note(every)
-        marks = [mark for mark in every if mark in new or mark in old]
+        new, old = self._new, self._old
+        if new.keys().isdisjoint(every) and old.keys().isdisjoint(every):
+            return DataClass.C0
+        marks = [mark for mark in set(every) if mark in new or mark in old]
         classes = sorted(max(new.get(mark, DataClass.C0), old.get(mark, DataClass.C0)) for mark in marks)
         return classes[-_HITS] if len(classes) >= _HITS else DataClass.C0
 
@@ -119,10 +119,10 @@ class EchoIndex:
         """Return the words of `reading` without those of entries of the own and public registers."""
         return self._registers.known.without(reading.data, reading.words)
 
-    def _marks(self, words: Sequence[bytes], *, step: int = 1) -> Iterator[int]:
-        """Return the fingerprints of `words`, or of every `step`-th place in them.
+    def _marks(self, words: Sequence[bytes]) -> Iterator[int]:
+        """Return the fingerprints of `words`, in order.
 
         Python hashes bytes with SipHash under a key of the process; the key of the runtime comes on top.
         """
-        columns = (words[start::step] for start in range(_SIZE))
+        columns = (islice(words, start, None) for start in range(_SIZE))
         return map(hash, zip(repeat(self._key), *columns, strict=False))

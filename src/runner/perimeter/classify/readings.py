@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Every reading of a text, from the text itself to what is encoded inside what is encoded in it.
 
-Owns the order and the depth. Leaves each reading to `views` and `decode`, and what is looked for to
-`engine` and `echo`, which read the same.
+Owns the order and the depth. Leaves each reading to `views`, `escapes` and `decode`, and what is looked for
+to `engine` and `echo`, which read the same.
 Carries the bound behind "linear time": a fixed depth, and readings no longer than their source up to a
 constant.
 """
@@ -22,10 +22,11 @@ from runner.perimeter.classify.decode import (
     hexadecimal_runs,
 )
 from runner.perimeter.classify.disguise import disguised
+from runner.perimeter.classify.escapes import ESCAPE, unescape
 from runner.perimeter.classify.model import View
 from runner.perimeter.classify.pattern import Prefilter
 from runner.perimeter.classify.squeeze import SPACED, squeeze
-from runner.perimeter.classify.views import ESCAPE, Piece, Reading, fold, join, strange_in, unescape
+from runner.perimeter.classify.views import Piece, Reading, fold, join, strange_in
 
 DEPTH: Final = 3
 """How many encodings inside each other are opened."""

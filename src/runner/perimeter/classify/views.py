@@ -1,21 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Readings of a text: folded, joined, unescaped, decoded, each with its way back to the original.
+"""Readings of a text: what one is, with its way back to the original; the text folded, and joined.
 
 Owns the folding of every text to one byte per code point, so that RE2 offsets are code point
-offsets and lone surrogates cannot raise. Leaves what to look for to the rules.
-Carries I6: look-alike letters, invisible characters and encodings do not hide an identifier; and
+offsets and lone surrogates cannot raise. Leaves escapes and encodings to `escapes` and `decode`, and what to
+look for to the rules.
+Carries I6: look-alike letters and invisible characters do not hide an identifier; and
 the bound behind "linear time": each view is at most as long as its source, up to a constant.
 """
 
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final
 
-from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.model import View
 from runner.perimeter.classify.words import words_of
 
@@ -199,7 +199,8 @@ def _latin_to_ascii() -> bytes:
 _LATIN_TO_ASCII: Final = _latin_to_ascii()
 
 
-def _is_invisible(character: str) -> bool:
+def is_invisible(character: str) -> bool:
+    """Say whether `character` (one) draws nothing: a control, format or combining one, or a blank letter."""
     if character in "\t\n\r":
         return False
     return character in _BLANK_LETTERS or unicodedata.category(character) in {"Cf", "Cc", "Mn", "Me"}
@@ -208,7 +209,7 @@ def _is_invisible(character: str) -> bool:
 @lru_cache(maxsize=4096)
 def _expand(character: str) -> str:
     """Return what `character` contributes to the joined view: nothing, itself, or its expansion."""
-    if _is_invisible(character):
+    if is_invisible(character):
         return ""
     plain = unicodedata.normalize("NFKC", character)
     return plain if len(plain) > 1 and plain.isascii() else character
@@ -232,75 +233,3 @@ def join(text: str, strange: frozenset[str] | None = None) -> Reading | None:
         position = index + 1
     draft.literal(position, len(text))
     return draft.reading(View.JOINED, None)
-
-
-ESCAPE: Final = (
-    r"(?:%[0-9A-Fa-f]{2})+|(?:\\x[0-9A-Fa-f]{2})+|(?:=[0-9A-F]{2})+|[0-9A-Za-z]=\r?\n"
-    r"|\\u[dD][89abAB][0-9A-Fa-f]{2}\\u[dD][c-fC-F][0-9A-Fa-f]{2}|\\u\{?[0-9A-Fa-f]{4,6}\}?"
-    r"|&#[0-9]{1,7};?|&#[xX][0-9A-Fa-f]{1,6};?|&(?:amp|commat|period|nbsp|shy|colon|equals);"
-)
-"""Percent and quoted-printable bytes, soft line ends, escapes of programs, HTML character references."""
-_ESCAPE: Final = patterns.compile_pattern(ESCAPE)
-_ENTITIES: Final = {
-    "amp": "&",
-    "commat": "@",
-    "period": ".",
-    "nbsp": " ",
-    "shy": "",
-    "colon": ":",
-    "equals": "=",
-}
-_BYTE_ESCAPES: Final = {"%": 3, "=": 3, "\\x": 4}
-"""How many characters write one byte, by how the escape begins."""
-
-
-def _bytes_escaped(escape: str) -> Iterator[tuple[str, int]]:
-    """Yield each character that a run of escaped bytes stands for, with the length of its own escapes.
-
-    The bytes are UTF-8; a byte that is not is taken for Latin-1.
-    """
-    width = _BYTE_ESCAPES[escape[:2] if escape[0] == "\\" else escape[0]]
-    data = bytes(int(escape[at + width - 2 : at + width], 16) for at in range(0, len(escape), width))
-    for character in data.decode("utf-8", "surrogateescape"):
-        size = len(character.encode("utf-8", "surrogateescape"))
-        yield chr(ord(character) - 0xDC00) if "\udc80" <= character <= "\udcff" else character, size * width
-
-
-def _unescape_one(escape: str) -> str:
-    """Return the character that an escape of a whole character stands for, or nothing."""
-    if escape.startswith("&#"):
-        body = escape[2:].rstrip(";")
-        code = int(body[1:], 16) if body[0] in "xX" else int(body)
-    elif escape.startswith("&"):
-        return _ENTITIES[escape[1:-1]]
-    elif escape.count("\\") > 1:
-        high, low = (int(half, 16) for half in escape[2:].split("\\u"))
-        code = 0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00)
-    else:
-        code = int(escape.lstrip("\\u{").rstrip("}") or "0", 16)
-    return chr(code) if code <= 0x10FFFF else "?"  # noqa: PLR2004 - the last code point
-
-
-def _unescaped(escape: str) -> Iterator[tuple[str, int]]:
-    if escape[-1] == "\n":
-        yield escape[0], len(escape)
-    elif escape[0] in "%=" or escape.startswith("\\x"):
-        yield from _bytes_escaped(escape)
-    else:
-        yield _unescape_one(escape), len(escape)
-
-
-def unescape(reading: Reading) -> Reading:
-    """Return `reading` with character escapes replaced by the characters they stand for."""
-    source = reading.data.decode("latin-1")
-    draft, position = Draft(source), 0
-    for match in _ESCAPE.finditer(reading.data):
-        start, end = match[0]
-        draft.literal(position, start)
-        for character, size in _unescaped(source[start:end]):
-            if character and not _is_invisible(character):
-                draft.instead(character, start, start + size)
-            start += size
-        position = end
-    draft.literal(position, len(source))
-    return draft.reading(View.UNESCAPED, reading)

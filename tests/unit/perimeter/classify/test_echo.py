@@ -111,7 +111,6 @@ def test_what_is_kept_are_numbers_of_this_runtime_only() -> None:
 
 @pytest.mark.parametrize("start", range(12))
 def test_eight_words_are_an_echo_wherever_they_begin(start: int) -> None:
-    """The quick look at every third place misses none."""
     words = LETTER.replace("'", " ").split()
     before = ["allora", "dunque", "poi", "ecco"][: start % 4]
     assert index_of().class_of(" ".join([*before, *words[start : start + 8]])) is DataClass.C3
@@ -127,3 +126,29 @@ def test_a_document_that_quotes_the_runner_cannot_shut_the_way_out() -> None:
     poisoned = EchoIndex(KEY)
     poisoned.remember("\n".join(ours), DataClass.C3)
     assert DataClass.C3 in [poisoned.class_of(text) for text in ours]
+
+
+@pytest.mark.parametrize("size", [6, 7])
+@pytest.mark.parametrize("before", range(4))
+def test_pieces_of_a_passage_are_an_echo_wherever_they_stand(size: int, before: int) -> None:
+    """I6: fillers between the pieces do not carry a file out, whatever stands before the first."""
+    words = LETTER.replace("'", " ").replace(",", "").split()[: 3 * size]
+    pieces = [" ".join(words[start : start + size]) for start in range(0, len(words), size)]
+    text = " ".join(["allora"] * before + [f"{piece} poi inoltre" for piece in pieces])
+    assert index_of().class_of(text) is DataClass.C3
+
+
+def test_two_pieces_of_six_words_are_no_echo() -> None:
+    words = LETTER.replace("'", " ").replace(",", "").split()
+    assert index_of().class_of(" ".join([*words[:6], "poi", *words[6:12]])) is DataClass.C0
+
+
+def test_an_answer_about_pieces_does_not_outlive_the_reading_of_their_source() -> None:
+    """What was asked about anywhere in a text is asked again once a source with it is read."""
+    words = LETTER.split()
+    for before in range(3):
+        index = index_of(" ".join(f"altro{number}" for number in range(8)))
+        assert index.class_of(" ".join(["allora"] * before + words[:6])) is DataClass.C0
+        version = index.version
+        index.remember(" ".join(words[:6]), DataClass.C3)
+        assert index.version is not version

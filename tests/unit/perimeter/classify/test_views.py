@@ -9,7 +9,8 @@ import base64
 import pytest
 
 from runner.perimeter.classify import View, classify_text
-from runner.perimeter.classify.views import fold, join, unescape
+from runner.perimeter.classify.escapes import unescape
+from runner.perimeter.classify.views import fold, join
 
 CODE = "VRDGPP58T13D969W"
 
@@ -37,6 +38,14 @@ def places(text: str) -> set[tuple[str, str, View]]:
         ("VRDGP\\xd0\\xa058T13D969W", View.UNESCAPED),  # a Cyrillic R in UTF-8
         ("=56RDGPP58T13=44969W", View.UNESCAPED),
         ("&#86;RDGPP58T13&#x44;969W", View.UNESCAPED),
+        ("VRDGPP58T13\\u0044969W", View.UNESCAPED),  # four digits and no more, though more follow
+        ("VRDGPP58T13\\u{44}969W", View.UNESCAPED),
+        ("VRDGPP58T13\\u{000044}969W", View.UNESCAPED),
+        ("VRDGPP58T13\\U00000044969W", View.UNESCAPED),
+        ("VRDGPP58T13&#0000000068;969W", View.UNESCAPED),
+        ("VRDGPP58T13&#x00000044;969W", View.UNESCAPED),
+        ("VRDG&ZeroWidthSpace;PP58&zwnj;T13&shy;D969W", View.UNESCAPED),
+        ("VRDGPP58T13&Dfr;969W", View.UNESCAPED),  # a letter of another alphabet, by its name
     ],
 )
 def test_a_disguised_code_is_found_at_its_place(disguised: str, view: View) -> None:
@@ -95,3 +104,31 @@ def test_unescaping_maps_back_to_the_escapes() -> None:
     reading = unescape(fold("x%41&#66;z"))
     assert reading.data == b"xABz"
     assert reading.original_span(1, 3) == (1, 9)
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        (r'{"nota": "IBAN:\u00a0DE89370400440532013000"}', "iban"),
+        (r'{"key": "\u00a0AKIA' + 'IOSFODNN7EXAMPLE"}', "api_key"),
+        (r'{"nota": "carta di credito\u00a04111111111111111"}', "card"),
+        ("IBAN:&nbsp;DE89370400440532013000", "iban"),
+        ("AKIA&NoBreak;" + "IOSFODNN7EXAMPLE", "api_key"),
+    ],
+)
+def test_an_escape_takes_nothing_of_what_stands_behind_it(text: str, kind: str) -> None:
+    assert kind in {span.kind for span in classify_text(text).spans}
+
+
+@pytest.mark.parametrize(
+    ("text", "data"),
+    [
+        ("&lt;a&gt; &quot;b&quot; &apos;c&apos; &amp;", b"<a> \"b\" 'c' &"),
+        ("&#" + "0" * 5_000 + "65;", b"A"),  # more digits than int() takes
+        ("&#x110000;\\U00110000", b"??"),  # beyond the last code point
+        ("?a=1&copy=2&lt=3 R&D; &nessuna;", b"?a=1&copy=2&lt=3 R&D; &nessuna;"),
+        ("\\u{} \\u12 \\U0041", b"\\u{} \\u12 \\U0041"),
+    ],
+)
+def test_an_escape_stands_for_one_character_or_is_none(text: str, data: bytes) -> None:
+    assert unescape(fold(text)).data == data
