@@ -71,18 +71,24 @@ def _compact(candidate: str) -> str:
 
 
 def _one_case(candidate: str) -> bool:
-    return candidate.isupper() or candidate.islower()
+    """Say whether `candidate` is in capitals, in small letters, or begins with the one capital in it."""
+    return candidate.isupper() or candidate[1:].islower()
+
+
+def codice_fiscale_in_any_case(candidate: str) -> int:
+    """Accept a 16-character codice fiscale, omocodia included (DM 23 December 1976, art. 2-6)."""
+    compact = _compact(candidate)
+    if codicefiscale.calc_check_digit(compact[:-1]) != compact[-1]:
+        return 0
+    return len(candidate) if codicefiscale.is_valid(compact) else 0
 
 
 def codice_fiscale(candidate: str) -> int:
-    """Accept a 16-character codice fiscale, omocodia included (DM 23 December 1976, art. 2-6).
+    """Accept a codice fiscale in capitals, in small letters, or with the first letter alone a capital.
 
-    Mixed case is refused: people write it in one case, encoded blobs do not.
+    Other mixtures are refused: people and keyboards of telephones do not write so, encoded blobs do.
     """
-    compact = _compact(candidate)
-    if not _one_case(candidate) or codicefiscale.calc_check_digit(compact[:-1]) != compact[-1]:
-        return 0
-    return len(candidate) if codicefiscale.is_valid(compact) else 0
+    return codice_fiscale_in_any_case(candidate) if _one_case(candidate) else 0
 
 
 def partita_iva(candidate: str) -> int:

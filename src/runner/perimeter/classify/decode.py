@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Encoded runs inside a text: base64 (both alphabets, wrapped lines), base32, hexadecimal, and gzip inside.
+"""Encoded runs inside a text: base64 (both alphabets), base32, hexadecimal, its dumps, and gzip inside.
+
+Each may be wrapped over lines. Where all lines together are no text, each is read alone.
 
 Owns finding the runs, decoding them, and saying whether the result is text at all. Leaves the
 judging of the decoded text to the engine, which asks for corroboration there.
@@ -10,7 +12,7 @@ decoding is at most a fixed number of times longer than its source, so the whole
 import base64
 import binascii
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import Final
 
@@ -19,12 +21,20 @@ from runner.perimeter.classify.model import View
 from runner.perimeter.classify.views import Piece, Reading, fold
 
 BASE64: Final = r"[0-9A-Za-z+/_\-]{15,}(?:\r?\n[ \t]*[0-9A-Za-z+/_\-]{4,})*"
-BASE32: Final = r"[A-Z2-7]{16,}|[a-z2-7]{16,}"
-HEXADECIMAL: Final = r"[0-9A-Fa-f]{2}(?:(?:[ :]|,? ?0[xX]|, ?)?[0-9A-Fa-f]{2}){9,}"
+_WRAP: Final = r"\r?\n[ \t]{0,16}"
+BASE32: Final = rf"[A-Z2-7]{{16,}}(?:{_WRAP}[A-Z2-7]+)*|[a-z2-7]{{16,}}(?:{_WRAP}[a-z2-7]+)*"
+_PAIR: Final = "[0-9A-Fa-f]{2}"
+_PAIRS: Final = rf"{_PAIR}(?:(?::|,?(?: |{_WRAP})?(?:0[xX])?){_PAIR}){{9,}}"
+_DUMPED: Final = rf"[0-9A-Fa-f]{{6,16}}(?:: ((?:{_PAIR} ?)+)|  ((?:{_PAIR} {{1,2}})+))"
+"""A line of a dump: its offset, and its bytes; the same may follow once more, for people."""
+_DUMP: Final = rf"{_DUMPED}[^\r\n]*(?:\r?\n[ \t]*{_DUMPED}[^\r\n]*)+"
+HEXADECIMAL: Final = f"{_PAIRS}|{_DUMPED}"
 
 _BASE64: Final = patterns.compile_pattern(BASE64)
 _BASE32: Final = patterns.compile_pattern(BASE32)
-_HEXADECIMAL: Final = patterns.compile_pattern(HEXADECIMAL)
+_HEXADECIMAL: Final = patterns.compile_pattern(_PAIRS)
+_DUMP_RUN: Final = patterns.compile_pattern(_DUMP)
+_DUMP_LINE: Final = patterns.compile_pattern(_DUMPED)
 _TEXT_SHARE: Final = 0.85
 """The least share of readable characters in what counts as text; random bytes have less than half."""
 
@@ -48,19 +58,42 @@ def hexadecimal_runs(reading: Reading) -> Iterator[Reading]:
     """Yield the decoded text of every hexadecimal run of `reading`; each maps to its whole run."""
     for match in _HEXADECIMAL.finditer(reading.data):
         start, end = match[0]
-        run = reading.data[start:end].replace(b"0x", b"").replace(b"0X", b"").translate(None, b" :,")
-        yield from _as_text(reading, start, end, binascii.unhexlify(run))
+        yield from _whole_or_lines(reading, start, reading.data[start:end], _unhexlify)
+    for match in _DUMP_RUN.finditer(reading.data):
+        start, end = match[0]
+        lines = _DUMP_LINE.finditer(reading.data[start:end])
+        dumped = [reading.data[start + at : start + to] for line in lines for at, to in line[1:] if to > 0]
+        yield from _as_text(reading, start, end, _unhexlify(b"".join(dumped)))
+
+
+def _unhexlify(run: bytes) -> bytes:
+    """Return the bytes of `run`: pairs of digits, and signs or line ends between them."""
+    return binascii.unhexlify(run.replace(b"0x", b"").replace(b"0X", b"").translate(None, b" :,\t\r\n"))
 
 
 def base32_runs(reading: Reading) -> Iterator[Reading]:
     """Yield the decoded text of every run of base32 (RFC 4648, in either case) in `reading`."""
     for match in _BASE32.finditer(reading.data):
         start, end = match[0]
-        usable = end - start - (end - start) % 8
-        tail = reading.data[start + usable : end]
-        padded = reading.data[start:end].upper() + b"=" * (-len(tail) % 8)
-        if len(tail) in _BASE32_TAILS:
-            yield from _as_text(reading, start, end, base64.b32decode(padded))
+        yield from _whole_or_lines(reading, start, reading.data[start:end], _unbase32)
+
+
+def _unbase32(run: bytes) -> bytes:
+    """Return the bytes of `run`, or nothing where its length says that it is no base32."""
+    symbols = run.translate(None, b" \t\r\n").upper()
+    tail = len(symbols) % 8
+    return base64.b32decode(symbols + b"=" * (-tail % 8)) if tail in _BASE32_TAILS else b""
+
+
+def _whole_or_lines(
+    reading: Reading, start: int, run: bytes, decode: Callable[[bytes], bytes]
+) -> Iterator[Reading]:
+    """Yield `run`, which stands at `start`, decoded whole; where that is no text, each line that is."""
+    whole = list(_as_text(reading, start, start + len(run), decode(run)))
+    yield from whole
+    if not whole and b"\n" in run:
+        for at, line in _lines(start, run):
+            yield from _as_text(reading, at, at + len(line), decode(line))
 
 
 def base64_runs(reading: Reading) -> Iterator[Reading]:

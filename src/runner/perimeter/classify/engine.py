@@ -29,7 +29,7 @@ from runner.perimeter.classify.views import Reading, fold
 RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, *OPAQUE, *LEXICON)
 """The shipped rules, in the order in which they are tried."""
 
-_RELEASE: Final = "rules-2"
+_RELEASE: Final = "rules-3"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 

@@ -29,6 +29,13 @@ _FISCAL: Final = (
     r"(?i)(?:^|[^a-z])c\.? ?f\.?(?:[^a-z]|$)|cod(?:ice|\.) ?fisc|fiscal ?code|tax ?(?:code|id)|"
     r"(?:^|[^a-z])nat[oa] |paziente|intestat|residente|assistit|contribuente"
 )
+_GROUPED: Final = (
+    rf"(?i){_EDGE}([A-Z]{{3}}{_SEP}[A-Z]{{3}}{_SEP}{_OMO}{{2}}{_SEP}[ABCDEHLMPRST]{_SEP}{_OMO}{{2}}{_SEP}"
+    rf"[A-Z]{_SEP}{_OMO}{{3}}{_SEP}[A-Z]){_END}"
+)
+_GROUPED_TRIGGER: Final = (
+    rf"(?i){_EDGE}[A-Z]{{3}}{_GAP}[A-Z]{{3}}{_GAP}{_OMO}{{2}}{_GAP}[ABCDEHLMPRST]{_GAP}{_OMO}{{2}}"
+)
 _PLATE: Final = r"[A-HJ-NPR-TV-Z]{2}"
 _CASE: Final = r"[0-9]{1,6} ?/ ?(?:19|20)?[0-9]{2}"
 _ROLL: Final = r"(?: ?(?:E|N\.? ?R|G\.? ?I\.? ?P|A\.? ?C|LAV|TRIB|DIB)\.?)?"
@@ -70,13 +77,20 @@ IDENTIFIERS: Final = (
         name="codice-fiscale-grouped",
         kind="codice_fiscale",
         data_class=_C2,
-        pattern=(
-            rf"(?i){_EDGE}([A-Z]{{3}}{_SEP}[A-Z]{{3}}{_SEP}{_OMO}{{2}}{_SEP}[ABCDEHLMPRST]{_SEP}{_OMO}{{2}}{_SEP}"
-            rf"[A-Z]{_SEP}{_OMO}{{3}}{_SEP}[A-Z]){_END}"
-        ),
+        pattern=_GROUPED,
         check=checks.codice_fiscale,
         context=_FISCAL,
-        trigger=rf"(?i){_EDGE}[A-Z]{{3}}{_GAP}[A-Z]{{3}}{_GAP}{_OMO}{{2}}{_GAP}[ABCDEHLMPRST]{_GAP}{_OMO}{{2}}",
+        trigger=_GROUPED_TRIGGER,
+    ),
+    Rule(
+        name="codice-fiscale-mixed-case",
+        kind="codice_fiscale",
+        data_class=_C2,
+        pattern=_GROUPED,
+        check=checks.codice_fiscale_in_any_case,
+        context=_FISCAL,
+        needs_context=True,
+        trigger=_GROUPED_TRIGGER,
     ),
     Rule(
         name="codice-fiscale-11",

@@ -31,6 +31,8 @@ def only(text: str) -> Span:
         "VRDGPP58T53Z114K",  # a woman (day + 40), born abroad (place Z...)
         "VRD GPP 58T13 D969W",
         "VRDGPP58\nT13D969W",
+        "Vrdgpp58t13d969w",  # the keyboard of a telephone
+        "Vrd gpp 58t13 d969w",
     ],
 )
 def test_codice_fiscale_in_every_form(code: str) -> None:
@@ -49,6 +51,12 @@ def test_codice_fiscale_in_every_form(code: str) -> None:
 )
 def test_codice_fiscale_is_more_than_a_shape(text: str) -> None:
     assert found(text) == set()
+
+
+@pytest.mark.parametrize("code", ["vRdGpP58t13D969W", "Vrdgpp58T13D969W", "VRD Gpp 58t13 D969W"])
+def test_a_codice_fiscale_of_mixed_case_needs_a_word_near(code: str) -> None:
+    assert found(f"Il codice fiscale: {code}.") == {("codice_fiscale", code)}
+    assert found(f"Il numero: {code}.") == set()
 
 
 def test_a_decoy_that_fails_its_check_does_not_hide_the_code_behind_it() -> None:

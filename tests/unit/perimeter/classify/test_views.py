@@ -5,6 +5,7 @@ Also the rule that keeps this precise: inside an encoding a check digit needs a 
 """
 
 import base64
+import textwrap
 
 import pytest
 
@@ -58,6 +59,14 @@ def test_a_decoded_hit_marks_the_whole_run() -> None:
     assert ("codice_fiscale", run, View.DECODED) in places(f"allegato: {run}")
 
 
+def dump(text: str, form: str, width: int) -> str:
+    data = text.encode()
+    return "\n".join(
+        form.format(at=at, data=data[at : at + 16].hex(" ", width), clear=text[at : at + 16])
+        for at in range(0, len(data), 16)
+    )
+
+
 @pytest.mark.parametrize(
     "encode",
     [
@@ -69,6 +78,14 @@ def test_a_decoded_hit_marks_the_whole_run() -> None:
         lambda text: base64.encodebytes((text * 3).encode()).decode(),
         lambda text: text.encode().hex(),
         lambda text: text.encode().hex(" "),
+        lambda text: "\n".join(textwrap.wrap(text.encode().hex(), 60)),  # xxd -p
+        lambda text: "\r\n  ".join(textwrap.wrap(text.encode().hex(), 20)),
+        lambda text: dump(text, "{at:08x}: {data:39}  {clear}", 2),  # xxd
+        lambda text: dump(text, "{at:08x}  {data:48} |{clear}|", 1),  # hexdump -C
+        lambda text: ",\n".join(textwrap.wrap(", ".join(map(hex, text.encode())), 70)).replace(",,", ","),
+        lambda text: "\n".join(textwrap.wrap(base64.b32encode(text.encode()).decode(), 76)),  # base32
+        lambda text: "\n".join(textwrap.wrap(base64.b32encode(text.encode()).decode().lower(), 20)),
+        lambda text: text.encode().hex() + "\n" + "ff" * 200,  # a line that is no text hides none that is
         lambda text: "".join(f"%{byte:02X}" for byte in text.encode()),
         lambda text: base64.b64encode(text.encode().hex().encode()).decode(),
         lambda text: "".join(f"%25{byte:02x}" for byte in text.encode()),
