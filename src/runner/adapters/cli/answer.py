@@ -51,7 +51,7 @@ def print_result(console: Console, result: RunResult) -> None:
         print_block(console, f"{evidence.file}:{evidence.line}", style="cyan")
         print_block(console, evidence.quote, depth=2)
     notes = [("Note", note) for note in result.notes]
-    print_facts(console, [*notes, ("Class", CLASSES[result.data_class]), ("Stopped", _summary(result))])
+    print_facts(console, [("Class", CLASSES[result.data_class]), ("Stopped", _summary(result)), *notes])
 
 
 def print_record(console: Console, trace: Path, profile: str) -> None:
