@@ -133,13 +133,16 @@ def test_json_is_one_object_with_the_documented_members(practice: Practice) -> N
     done = practice.ask("--json")
     data = json.loads(done.stdout)
     assert list(data) == [
-        *("answer", "stop", "found", "class", "evidence", "steps", "tokens", "task", "trace", "detail")
+        *("answer", "stop", "found", "class", "evidence", "steps", "tokens", "task", "trace", "detail"),
+        *("confirmed", "unread", "notes"),
     ]
     assert (data["answer"], data["stop"], data["found"], data["class"]) == (ANSWER, "answered", True, "C2")
     assert data["evidence"] == [{"file": "files/avviso.txt", "line": 3, "quote": LINE}]
     assert [(step["tool"], step["status"]) for step in data["steps"]] == [("search_text", "ok")]
     assert data["trace"] == str(practice.root / "home" / "trace")
     assert data["tokens"] > 0
+    assert (data["confirmed"], data["unread"]) == (False, 0)
+    assert data["notes"] == ["not confirmed: there was no second reading of the file"]
     assert re.fullmatch(r"[0-9a-f]{32}", data["task"])
 
 
