@@ -26,7 +26,7 @@ class AgentLoop:
     """Runs tasks over one model and a set of tools, both sealed by the same perimeter.
 
     Arguments: `budget` bounds each run; `on_event` is called with what happens, for a progress display.
-    Raises `LoopError` for a client and tools of two perimeters.
+    Raises `LoopError` for a client and tools of two perimeters, and for one that is not sealed.
     """
 
     def __init__(
@@ -37,6 +37,9 @@ class AgentLoop:
         budget: Budget | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
+        given: tuple[object, object] = (client, tools)
+        if not isinstance(given[0], SealedClient) or not isinstance(given[1], SealedTools):
+            raise LoopError("a loop takes sealed objects only: client=runtime.client, tools=runtime.tools")
         if client.perimeter is not tools.perimeter:
             raise LoopError("client and tools were sealed by two perimeters: take both from one runtime")
         self._client = client

@@ -282,6 +282,15 @@ def test_run_inside_an_event_loop_names_arun(make_world: Any) -> None:
     anyio.run(inside)
 
 
+def test_p1_what_is_not_sealed_is_refused_by_name(make_world: Any) -> None:
+    world = make_world()
+    tools = world.perimeter.seal_tools([])
+    unsealed: list[tuple[Any, Any]] = [(object(), tools), (world.backend, tools), (world.client, [])]
+    for client, given in unsealed:
+        with pytest.raises(LoopError, match="sealed objects only"):
+            AgentLoop(client=client, tools=given)
+
+
 def test_client_and_tools_of_two_perimeters_are_refused(make_world: Any) -> None:
     one, other = make_world(), make_world()
     with pytest.raises(LoopError, match="two perimeters"):
