@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from datapizza.tools import tool
+from datapizza.tools import Tool
 from pydantic import BaseModel, Field
 
 xllamacpp = pytest.importorskip("xllamacpp")
@@ -23,10 +23,13 @@ class Town(BaseModel):
     coast: bool
 
 
-@tool
-def weather(city: str) -> str:
-    """Say what the weather is."""
-    return f"sunny in {city}"
+# Bounded, or a model this small may write letters until its tokens are spent.
+weather = Tool(
+    name="weather",
+    description="Say what the weather is.",
+    properties={"city": {"type": "string", "maxLength": 12}},
+    required=["city"],
+)
 
 
 @pytest.fixture(scope="module")
