@@ -59,20 +59,22 @@ class Subtraction:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cover:
-    """What is covered of a block: `regions` of its text. `declared` and `default` stay of its label.
+    """What is covered of a block: `regions` of its text. `declared`, `default`, `detected` stay of its label.
 
-    What lies outside of the regions counts for what is found in it, and for these two.
+    What lies outside of the regions counts for what is found in it, and for these three. `detected` is what
+    was said of the text as a whole, and has no place in it that could lie in a region.
     """
 
     regions: Regions
     declared: DataClass = DataClass.C0
     default: DataClass = DataClass.C0
+    detected: DataClass = DataClass.C0
 
 
 class Clearances:
     """The yeses of one task. Not shared between threads: the event loop's alone."""
 
-    __slots__ = ("_asked", "_cuts", "_given", "_made", "_said")
+    __slots__ = ("_asked", "_cuts", "_given", "_made", "_opinions", "_said")
 
     def __init__(self) -> None:
         self._given: list[Clearance] = []
@@ -80,6 +82,7 @@ class Clearances:
         self._made: dict[str, tuple[Block, ...]] = {}
         self._cuts: dict[tuple[str, str], Regions] = {}  # of one block, cut from another: both never change
         self._said: dict[str, str] = {}
+        self._opinions: dict[str, DataClass] = {}
 
     def give(self, clearance: Clearance) -> None:
         """Take a person's yes."""
@@ -94,6 +97,10 @@ class Clearances:
     def made(self, block: Block, inputs: Sequence[Block]) -> None:
         """Note that program code cut `block` from `inputs`."""
         self._made[block.id] = tuple(inputs)
+
+    def opined(self, block: Block, found: DataClass) -> None:
+        """Note that `block` says what a second opinion `found` in its input."""
+        self._opinions[block.id] = found
 
     def said(self, block: Block, backend: str) -> None:
         """Note that `backend` answered `block` to a request that a clearance let through."""
@@ -181,13 +188,15 @@ class Clearances:
 
         Each input is covered, or may leave anyway. What is cut from an input that is covered as a whole is
         looked for in the text. Of one that is covered in part, the place is known only where the whole of it
-        stands in `block`, once. The rest of the text is none of it, and is judged.
+        stands in `block`, once; and if `block` is a second opinion, that is on all of it and stays. The rest
+        of the text is none of it, and is judged.
         """
         inputs = self._made.get(block.id, ())
         sources = [each for each in inputs if each.id in covered]
         if any(each.label.data_class > above for each in inputs if each.id not in covered):
             return None
         regions: list[tuple[int, int]] = []
+        stays = DataClass.C0
         for each in sources:
             cover = covered[each.id]
             if cover == _whole(each):
@@ -195,6 +204,8 @@ class Clearances:
             elif block.text.count(each.text) == 1:
                 at = block.text.index(each.text)
                 regions += [(at + start, at + end) for start, end in cover.regions]
+                if cover.regions != _whole(each).regions:
+                    stays = max(stays, cover.detected, self._opinions.get(block.id, DataClass.C0))
             else:
                 return None
         told = [covered.get(each.id, each.label) for each in inputs]
@@ -205,6 +216,7 @@ class Clearances:
                 regions=merged(regions),
                 declared=max(each.declared for each in told),
                 default=max(each.default for each in told),
+                detected=stays,
             )
         )
 
@@ -265,7 +277,12 @@ def _rest(block: Block, cover: Cover | None, outside: Outside) -> Label:
         return block.label
     whole = cover.regions == _whole(block).regions
     detected = DataClass.C0 if whole else outside(block.text, cover.regions)
-    return replace(block.label, declared=cover.declared, default=cover.default, detected=detected)
+    return replace(
+        block.label,
+        declared=cover.declared,
+        default=cover.default,
+        detected=max(detected, cover.detected),
+    )
 
 
 def _whole(block: Block) -> Cover:

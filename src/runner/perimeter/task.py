@@ -245,7 +245,7 @@ class Task:
             raise opinion
         found = DataClass.C3 if isinstance(opinion, ClassifierFault) else opinion.data_class
         word: records.OpinionWord = "fault" if isinstance(opinion, ClassifierFault) else opinion.value
-        self.mint(
+        said = self.mint(
             BlockKind.DERIVED,
             block.text,
             block.label.with_detected(found),
@@ -254,6 +254,7 @@ class Task:
             examined=Examined(text=block.text, echoed=DataClass.C0, detected=DataClass.C0),
             judge=Judge(classifier=by, version=version, opinion=word),
         )
+        self.clearances.opined(said, found)
         self._opined.add((block.id, block.text))
 
     def owns(self, block: Block) -> bool:

@@ -233,6 +233,22 @@ async def test_what_a_person_let_go_is_still_read_and_c3_stays(
     assert len(world.backend.transport.sent) == int(leaves)
 
 
+async def test_i8_a_yes_to_parts_of_a_text_leaves_what_an_opinion_says_of_all_of_it(remote: Any) -> None:
+    """Whoever let a name go was not shown what tells of somebody in the rest."""
+    world = remote(
+        classifier=FakeClassifier({"Rossi": C2}),
+        opinions=plugged(FakeOpinion(WORDS)),
+        declassification=True,
+        approver=ScriptedApprover(answers=[True, False]),
+    )
+    with world.perimeter.task("Rossi, the only judge of the island") as task:
+        assert await world.client.declassify(task.goal, task=task, spans=[(0, 5)]) is True
+        with pytest.raises(EgressDenied) as caught:
+            await world.client.infer(asking(task.goal), task=task)
+        assert caught.value.data_class is C2
+    assert world.backend.transport.sent == []
+
+
 # --- faults close (I7) -----------------------------------------------------------------------------------
 
 
