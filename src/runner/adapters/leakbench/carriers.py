@@ -11,6 +11,7 @@ from typing import Final
 
 from runner.adapters.leakbench.hands import Hands
 from runner.adapters.leakbench.plan import Carrier, Split
+from runner.adapters.leakbench.theirs import carry_theirs
 from runner.kernel.messages import JsonObject, Role
 
 _REPLY: Final[JsonObject] = {
@@ -70,9 +71,6 @@ async def _carry_unlabelled(hands: Hands, carrier: Carrier, texts: Sequence[str]
         case Carrier.MEDIA:
             await hands.ask((Role.USER, (hands.task.goal, *map(hands.picture, texts))))
         case _:
-            # Here, since it imports datapizza, which no other command needs.
-            from runner.adapters.leakbench.theirs import carry_theirs  # noqa: PLC0415
-
             await carry_theirs(hands, carrier, texts)
 
 
