@@ -101,27 +101,13 @@ Reply: TypeAlias = str | JsonObject | Truncated | Exception | Callable[[Inferenc
 """One scripted answer: a text, an object sent as JSON, a cut text, an error to raise, or a function."""
 
 
-class ScriptedBackend:
-    """A codec whose own `transport` answers with `replies`, in order. Implements `Backend`.
+class _ScriptedEndpoint:
+    """What every scripted codec is called, asks for, and where it sends."""
 
-    `requests` holds every request encoded, and `transport.sent` every wire request sent. `stream` and
-    `schema` are carried but not obeyed: what the script says is what comes back.
-    """
-
-    def __init__(
-        self,
-        *,
-        replies: Sequence[Reply],
-        name: str = "scripted",
-        model: str = "scripted-model",
-        address: Address = IN_PROCESS,
-    ) -> None:
+    def __init__(self, name: str, model: str, address: Address) -> None:
         self._name = name
         self._model = model
         self._address = address
-        self.requests: list[InferenceRequest] = []
-        self._encoded: dict[bytes, InferenceRequest] = {}
-        self.transport = ScriptedTransport(replies=replies, encoded=self._encoded)
 
     @property
     def name(self) -> str:
@@ -137,6 +123,27 @@ class ScriptedBackend:
     def address(self) -> Address:
         """Where its wire requests go."""
         return self._address
+
+
+class ScriptedBackend(_ScriptedEndpoint):
+    """A codec whose own `transport` answers with `replies`, in order. Implements `Backend`.
+
+    `requests` holds every request encoded, and `transport.sent` every wire request sent. `stream` and
+    `schema` are carried but not obeyed: what the script says is what comes back.
+    """
+
+    def __init__(
+        self,
+        *,
+        replies: Sequence[Reply],
+        name: str = "scripted",
+        model: str = "scripted-model",
+        address: Address = IN_PROCESS,
+    ) -> None:
+        super().__init__(name, model, address)
+        self.requests: list[InferenceRequest] = []
+        self._encoded: dict[bytes, InferenceRequest] = {}
+        self.transport = ScriptedTransport(replies=replies, encoded=self._encoded)
 
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return `request` as plain JSON: messages, schema and sampling numbers."""
@@ -253,7 +260,7 @@ EmbeddingScript: TypeAlias = Sequence[Sequence[float]] | Exception
 """One scripted answer to a batch: vectors, or an error to raise."""
 
 
-class ScriptedEmbedder:
+class ScriptedEmbedder(_ScriptedEndpoint):
     """A codec for embeddings whose own `transport` answers each batch. Implements `Embedder`.
 
     Answers with `replies` in order, and after the last, or without any, with `vector_of` each text.
@@ -268,26 +275,9 @@ class ScriptedEmbedder:
         model: str = "scripted-embedder",
         address: Address = IN_PROCESS,
     ) -> None:
-        self._name = name
-        self._model = model
-        self._address = address
+        super().__init__(name, model, address)
         self.requests: list[EmbeddingRequest] = []
         self.transport = _EmbeddingTransport(replies)
-
-    @property
-    def name(self) -> str:
-        """The configured name."""
-        return self._name
-
-    @property
-    def model(self) -> str:
-        """The model it asks for."""
-        return self._model
-
-    @property
-    def address(self) -> Address:
-        """Where its wire requests go."""
-        return self._address
 
     def encode(self, request: EmbeddingRequest) -> WireRequest:
         """Return `request` as plain JSON: model and texts."""

@@ -16,6 +16,7 @@ import pytest
 from runner.capability.textcalls import CallStream, ParsedCalls, parse_calls
 
 Call = tuple[str, dict[str, Any]]
+Tools = dict[str, dict[str, Any]]
 _BAR, _GAP = "\uff5c", "\u2581"
 
 
@@ -221,29 +222,6 @@ FORMATS: Final = (
 )  # fmt: skip
 """Every format that is written here."""
 
-TOOLS: Final[dict[str, dict[str, Any]]] = {
-    "find": {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string"},
-            "limit": {"type": "integer"},
-            "exact": {"type": "boolean"},
-        },
-        "required": ["query"],
-    },
-    "save": {
-        "type": "object",
-        "properties": {
-            "path": {"type": "string"},
-            "tags": {"type": "array", "items": {"type": "string"}},
-            "meta": {"type": "object", "properties": {"year": {"type": "integer"}}},
-            "rate": {"type": "number"},
-        },
-        "required": ["path"],
-        "additionalProperties": False,
-    },
-    "now": {"type": "object", "properties": {}},
-}
 ASKED: Final[dict[str, list[Call]]] = {
     "plain": [("find", {"query": "Rossi"})],
     "typed": [("find", {"query": "12", "limit": 7, "exact": True})],
@@ -276,8 +254,8 @@ def test_there_are_enough_shapes() -> None:
 
 
 @pytest.mark.parametrize(("form", "calls"), SHAPES)
-def test_every_format_is_read_as_it_was_written(form: Format, calls: list[Call]) -> None:
-    parsed = parse_calls(form.write(calls), TOOLS)
+def test_every_format_is_read_as_it_was_written(form: Format, calls: list[Call], tools: Tools) -> None:
+    parsed = parse_calls(form.write(calls), tools)
     assert (parsed.status, parsed.reason) == ("ok", None)
     assert _read(parsed) == calls
     assert [type(value) for _, arguments in _read(parsed) for value in arguments.values()] == [
@@ -286,19 +264,21 @@ def test_every_format_is_read_as_it_was_written(form: Format, calls: list[Call])
 
 
 @pytest.mark.parametrize(("form", "calls"), SHAPES)
-def test_a_reply_that_was_cut_off_gives_whole_calls_or_none(form: Format, calls: list[Call]) -> None:
+def test_a_reply_that_was_cut_off_gives_whole_calls_or_none(
+    form: Format, calls: list[Call], tools: Tools
+) -> None:
     """P2: whatever is left of a reply, no call comes out that was not in it, nor one with less in it."""
     text = form.write(calls)
     whole = [calls[:count] for count in range(len(calls) + 1)]
     for end in range(len(text)):
-        assert _read(parse_calls(text[:end], TOOLS)) in whole, end
-        cut = parse_calls(text[:end], TOOLS, finished=False)
+        assert _read(parse_calls(text[:end], tools)) in whole, end
+        cut = parse_calls(text[:end], tools, finished=False)
         assert _read(cut) in whole, end
         assert form.closed or not cut.calls or len(calls) > 1, end
 
 
 @pytest.mark.parametrize(("form", "calls"), SHAPES)
-def test_where_the_stream_was_cut_changes_nothing(form: Format, calls: list[Call]) -> None:
+def test_where_the_stream_was_cut_changes_nothing(form: Format, calls: list[Call], tools: Tools) -> None:
     text = form.write(calls)
     dice = random.Random(form.name)  # noqa: S311 - cuts, no keys
     cuts = [[0, at, len(text)] for at in range(1, len(text))]
@@ -306,7 +286,7 @@ def test_where_the_stream_was_cut_changes_nothing(form: Format, calls: list[Call
         sorted({0, len(text), *dice.choices(range(len(text)), k=dice.randint(2, 9))}) for _ in range(100)
     ]
     for cut in cuts:
-        stream = CallStream(TOOLS)
+        stream = CallStream(tools)
         shown = "".join(stream.feed(text[start:end]) for start, end in pairwise(cut))
         assert _read(stream.finish()) == calls
         assert text.startswith(shown)

@@ -1,35 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """P2: what is no call, or can be read in two ways, is refused; what has one reading is set right."""
 
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from runner.capability.textcalls import ParsedCalls, parse_calls
 
-TOOLS: Final[dict[str, dict[str, Any]]] = {
-    "find": {
-        "type": "object",
-        "properties": {
-            "query": {"type": "string"},
-            "limit": {"type": "integer"},
-            "exact": {"type": "boolean"},
-        },
-        "required": ["query"],
-    },
-    "save": {
-        "type": "object",
-        "properties": {
-            "path": {"type": "string"},
-            "tags": {"type": "array", "items": {"type": "string"}},
-            "meta": {"type": "object", "properties": {"year": {"type": "integer"}}},
-            "rate": {"type": "number"},
-        },
-        "required": ["path"],
-        "additionalProperties": False,
-    },
-    "now": {"type": "object", "properties": {}},
-}
+Tools = dict[str, dict[str, Any]]
 
 
 def _read(parsed: ParsedCalls) -> list[tuple[str, dict[str, Any]]]:
@@ -138,9 +116,11 @@ def _read(parsed: ParsedCalls) -> list[tuple[str, dict[str, Any]]]:
         pytest.param("[" * 100_000, "rejected", "too_deep", id="deep"),
     ],
 )
-def test_what_is_no_call_or_has_two_readings_is_refused(text: str, status: str, reason: str) -> None:
+def test_what_is_no_call_or_has_two_readings_is_refused(
+    text: str, status: str, reason: str, tools: Tools
+) -> None:
     """P2: nothing runs that the model did not plainly ask for."""
-    parsed = parse_calls(text, TOOLS)
+    parsed = parse_calls(text, tools)
     assert (parsed.calls, parsed.status, parsed.reason) == ((), status, reason)
 
 
@@ -169,19 +149,19 @@ def test_what_is_no_call_or_has_two_readings_is_refused(text: str, status: str, 
         ),
     ],
 )
-def test_a_slip_with_one_reading_is_set_right_and_named(text: str, repair: str) -> None:
-    parsed = parse_calls(text, TOOLS)
+def test_a_slip_with_one_reading_is_set_right_and_named(text: str, repair: str, tools: Tools) -> None:
+    parsed = parse_calls(text, tools)
     assert _read(parsed) == [("find", {"query": "a"})]
     assert repair in {each.kind for each in parsed.repairs}
     assert all(0 <= each.at <= len(text) for each in parsed.repairs)
 
 
 @pytest.mark.parametrize("opener", ["<think>", "[THINK]", ""])
-def test_a_call_in_the_reasoning_is_no_call(opener: str) -> None:
+def test_a_call_in_the_reasoning_is_no_call(opener: str, tools: Tools) -> None:
     """P2: what a model considered, it did not ask for."""
     closer = {"[THINK]": "[/THINK]"}.get(opener, "</think>")
     inside = '<tool_call>{"name": "save", "arguments": {"path": "x"}}</tool_call>'
-    parsed = parse_calls(f'Hm. {opener}maybe {inside}?{closer}{{"name": "now", "arguments": {{}}}}', TOOLS)
+    parsed = parse_calls(f'Hm. {opener}maybe {inside}?{closer}{{"name": "now", "arguments": {{}}}}', tools)
     assert _read(parsed) == [("now", {})]
 
 
@@ -194,15 +174,15 @@ def test_text_is_read_by_type_only_where_no_text_may_stand() -> None:
     assert parse_calls('{"n": "true"}', tools).reason == "schema_violation"
 
 
-def test_arguments_alone_are_for_the_only_tool() -> None:
+def test_arguments_alone_are_for_the_only_tool(tools: Tools) -> None:
     """P2: with two tools, nobody guesses which one was meant."""
-    assert parse_calls('{"query": "a"}', {"find": TOOLS["find"]}).calls[0].name is None
-    assert parse_calls('{"query": "a"}', TOOLS).reason == "no_call"
+    assert parse_calls('{"query": "a"}', {"find": tools["find"]}).calls[0].name is None
+    assert parse_calls('{"query": "a"}', tools).reason == "no_call"
 
 
-def test_a_repr_shows_no_arguments() -> None:
+def test_a_repr_shows_no_arguments(tools: Tools) -> None:
     """I12."""
-    assert "Rossi" not in repr(parse_calls('{"name": "find", "arguments": {"query": "Rossi"}}', TOOLS))
+    assert "Rossi" not in repr(parse_calls('{"name": "find", "arguments": {"query": "Rossi"}}', tools))
 
 
 @pytest.mark.parametrize(
@@ -214,8 +194,10 @@ def test_a_repr_shows_no_arguments() -> None:
         '{"name": "now", "arguments": {}}\n',
     ],
 )
-def test_the_calls_of_a_whole_reply_are_counted_and_a_reply_of_too_many_is_not_read_on(unit: str) -> None:
+def test_the_calls_of_a_whole_reply_are_counted_and_a_reply_of_too_many_is_not_read_on(
+    unit: str, tools: Tools
+) -> None:
     """A model that repeats itself must not cost the square of its reply."""
-    assert len(parse_calls(unit * 64, TOOLS).calls) == 64
-    more = parse_calls(unit * 65 + "<tool_call>{", TOOLS)  # what follows would be read as cut off
+    assert len(parse_calls(unit * 64, tools).calls) == 64
+    more = parse_calls(unit * 65 + "<tool_call>{", tools)  # what follows would be read as cut off
     assert (more.status, more.reason, more.calls) == ("rejected", "too_many_calls", ())
