@@ -1,17 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
 """Texts for benchmarks/gate.py: letters with identifiers whose places are known, and letters without any.
 
-The right answer is known by construction: an identifier is made here, with its check digit, and noted where
-it is put. Nothing of the classifier is used. What stands between is ordinary prose, of the leak bench. Every
-person in here is drawn from lists of first names and surnames.
+The right answer is known by construction: an identifier is made here, with a check digit of checkdigits.py,
+and noted where it is put. Nothing of the classifier is used. What stands between is ordinary prose, of the
+leak bench. Every person in here is drawn from lists of first names and surnames.
 """
 
 import random
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
+
+from checkdigits import fiscal_letter, iban_of, luhn
 
 from runner.adapters.leakbench.benign import Generator
 
@@ -26,12 +28,6 @@ _BETWEEN: Final = 560
 """Characters of prose between two sentences with identifiers: some three identifiers a KB."""
 
 _HOSTS: Final = ("example.org", "posta.example.com", "studio-verdi.example")
-_SIGNS: Final = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_TENS: Final = (1, 0, 5, 7, 9, 13, 15, 17, 19, 21)
-_ODD: Final = dict(
-    zip(_SIGNS, (*_TENS, *_TENS, 2, 4, 18, 20, 11, 3, 6, 8, 12, 14, 16, 10, 22, 25, 24, 23), strict=True)
-)
-"""What a character at an odd place of a codice fiscale counts (DM 23 December 1976)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +48,9 @@ class Letter:
     truths: tuple[Truth, ...]
 
 
-def luhn(digits: str) -> str:
-    """Return `digits` with the check digit of Luhn behind them."""
-    total = sum(sum(divmod(int(digit) * (2 - at % 2), 10)) for at, digit in enumerate(reversed(digits)))
-    return f"{digits}{-total % 10}"
-
-
-def iban(country: str, account: str) -> str:
-    """Return `account` as an IBAN (ISO 13616, check digits of ISO 7064 mod 97-10)."""
-    number = int("".join(str(int(sign, 36)) for sign in f"{account}{country}00"))
-    return f"{country}{98 - number % 97:02}{account}"
-
-
-def fiscal(body: str) -> str:
-    """Return the fifteen characters `body` of a codice fiscale with the sixteenth."""
-    odd = sum(_ODD[sign] for sign in body[::2])
-    even = sum(int(sign, 36) - 10 * sign.isalpha() for sign in body[1::2])
-    return body + chr(ord("A") + (odd + even) % 26)
+def _with(check: Callable[[str], str], first: str) -> str:
+    """Return `first` with its check character behind it."""
+    return first + check(first)
 
 
 class Writer:
@@ -121,10 +103,10 @@ class Writer:
         made = {
             "person": person,
             "email": f"{first}{dice.choice(('.', '_', ''))}{last}@{dice.choice(_HOSTS)}",
-            "fiscal": fiscal(self._fiscal_body(person)),
-            "vat": luhn(f"{dice.randint(10**6, 10**7 - 1)}{dice.randint(1, 100):03}"),
+            "fiscal": _with(fiscal_letter, self._fiscal_body(person)),
+            "vat": _with(luhn, f"{dice.randint(10**6, 10**7 - 1)}{dice.randint(1, 100):03}"),
             "iban": self._grouped(self._iban()),
-            "card": self._grouped(luhn(f"4{dice.randint(10**13, 10**14 - 1)}")),
+            "card": self._grouped(_with(luhn, f"4{dice.randint(10**13, 10**14 - 1)}")),
             "mobile": f"3{dice.randint(20, 99)} {six}{dice.randint(0, 9)}",
             "landline": f"0{dice.choice((10, 11, 2, 6, 81))} {six}{dice.randint(0, 9)}",
             "abroad": f"+44 20 7946 {four}",
@@ -148,8 +130,7 @@ class Writer:
     def _iban(self) -> str:
         """Return an Italian IBAN: the letter inside it is a check by the table of the codice fiscale."""
         bank = f"{self._dice.randint(10**21, 10**22 - 1)}"
-        total = sum(_ODD[sign] if at % 2 == 0 else int(sign) for at, sign in enumerate(bank))
-        return iban("IT", chr(ord("A") + total % 26) + bank)
+        return iban_of("IT", fiscal_letter(bank) + bank)
 
     def _grouped(self, number: str) -> str:
         if self._dice.random() < 0.5:

@@ -50,7 +50,10 @@ def _fiscal_value(character: str, *, odd: bool) -> int:
 
 
 def fiscal_letter(first: str) -> str:
-    """Return the check letter of the first fifteen characters (DM 23 December 1976, art. 7)."""
+    """Return the check letter of the first fifteen characters (DM 23 December 1976, art. 7).
+
+    An account in Italy has one by the same table over its 22 digits.
+    """
     values = (_fiscal_value(sign, odd=at % 2 == 0) for at, sign in enumerate(first))
     return _LETTERS[sum(values) % 26]
 
@@ -83,8 +86,7 @@ def _mod_97(text: str) -> int:
 
 def _italian_account(dice: Dice) -> str:
     rest = f"{_digits(dice, 10)}{dice.randint(0, 10**12 - 1):012}"
-    values = (_fiscal_value(sign, odd=at % 2 == 0) for at, sign in enumerate(rest))
-    return _LETTERS[sum(values) % 26] + rest
+    return fiscal_letter(rest) + rest
 
 
 def _spanish_account(dice: Dice) -> str:
@@ -129,6 +131,11 @@ def iban(dice: Dice) -> str:
     """Return one of a bank in Italy (half of them), or elsewhere in Europe (ISO 13616, mod 97-10)."""
     country = "IT" if dice.random() < 0.5 else dice.choice(list(_ACCOUNTS))
     account = _ACCOUNTS[country](dice)
+    return iban_of(country, account)
+
+
+def iban_of(country: str, account: str) -> str:
+    """Return `account` as an IBAN of `country` (ISO 13616, check digits of ISO 7064 mod 97-10)."""
     return f"{country}{98 - _mod_97(f'{account}{country}00'):02}{account}"
 
 
