@@ -74,7 +74,7 @@ def _one(cursor: Cursor, tools: Tools, ends: tuple[str, ...]) -> list[Written]:
     if cursor.next in "{[":
         return calls_in(read_value(cursor, ends), tools)
     if cursor.take("<function="):
-        return _function(cursor, tools).calls
+        return [_function(cursor)]
     return [_named(cursor, ends)]
 
 
@@ -115,7 +115,15 @@ def _named(cursor: Cursor, ends: tuple[str, ...]) -> Written:
 # --- tags -------------------------------------------------------------------------------------------------
 
 
-def _function(cursor: Cursor, tools: Tools) -> Envelope:  # noqa: ARG001 - a reader
+def _lone_function(cursor: Cursor, tools: Tools) -> Envelope:  # noqa: ARG001 - a reader
+    """Read a function that no envelope opened; some models close one all the same."""
+    call = _function(cursor)
+    cursor.skip_space()
+    cursor.take("</tool_call>")
+    return Envelope(calls=[call], closed=True)
+
+
+def _function(cursor: Cursor) -> Written:
     """Read a name, then an object or `<parameter=KEY>` tags, up to `</function>`."""
     opened = cursor.match(_FUNCTION)
     if opened is None:
@@ -126,14 +134,11 @@ def _function(cursor: Cursor, tools: Tools) -> Envelope:  # noqa: ARG001 - a rea
         skip_space(cursor)
     else:
         arguments = _parameters(cursor)
-    if cursor.take("</function>"):
-        cursor.skip_space()
-        cursor.take("</tool_call>")
-    elif cursor.take("</tool_call>"):
+    if not cursor.take("</function>"):
+        if not cursor.sees("</tool_call>"):
+            raise Truncated("truncated") if cursor.ended else Ambiguous("text_after_call")
         cursor.repair("missing_end_marker")
-    else:
-        raise Truncated("truncated") if cursor.ended else Ambiguous("text_after_call")
-    return Envelope(calls=[(opened.group(1), arguments)], closed=True)
+    return opened.group(1), arguments
 
 
 def _parameters(cursor: Cursor) -> dict[str, Any]:
@@ -321,7 +326,7 @@ MARKERS: Final[Mapping[str, Reader]] = {
     "<|action_start|><|plugin|>": values_between("<|action_end|>"),
     "<|START_ACTION|>": values_between("<|END_ACTION|>"),
     "[TOOL_CALLS]": _mistral,
-    "<function=": _function,
+    "<function=": _lone_function,
     "<invoke ": _invoke(""),
     f"<{_DSML}invoke ": _invoke(_DSML),
     "<|tool_call_begin|>": _kimi,

@@ -275,6 +275,7 @@ def test_a_reply_that_was_cut_off_gives_whole_calls_or_none(
         cut = parse_calls(text[:end], tools, finished=False)
         assert _read(cut) in whole, end
         assert form.closed or not cut.calls or len(calls) > 1, end
+    assert _read(parse_calls(text, tools, finished=False)) == (calls if form.closed else [])
 
 
 @pytest.mark.parametrize(("form", "calls"), SHAPES)
