@@ -8,23 +8,37 @@ it becomes, and the reply. Leaves encoding to backends and judging to the perime
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from runner.kernel.messages import Block, JsonObject, Message
+from runner.kernel.errors import BackendError
+from runner.kernel.messages import Block, JsonObject, Message, ToolSpec
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InferenceRequest:
     """One question to a model.
 
-    `schema` constrains the reply to JSON of that JSON Schema (None: free text). `max_tokens` bounds the
-    reply; `temperature` is in [0, 2]; `seed` makes sampling repeatable where the runtime allows it.
+    `schema` constrains the reply to JSON of that JSON Schema (None: free text). `tools` are offered in the
+    runtime's own protocol. `max_tokens` bounds the reply; `temperature` is in [0, 2]; `seed` makes sampling
+    repeatable where the runtime allows it.
+
+    Raises `BackendError` for tools together with a schema: open models then stop calling tools, and
+    llama-server refuses the request.
     """
 
     messages: tuple[Message, ...]
     schema: JsonObject | None = field(default=None, repr=False)
+    tools: tuple[ToolSpec, ...] = field(default=(), repr=False)
     max_tokens: int = 512
     temperature: float = 0.0
     seed: int = 0
     stream: bool = False
+
+    def __post_init__(self) -> None:
+        """Check that a reply is held by one mechanism only; raise `BackendError`."""
+        if self.tools and self.schema is not None:
+            raise BackendError(
+                "a request offers tools and holds its reply to a schema: models stop calling tools then, and"
+                " llama-server answers 400. Fix: ask twice, for the tool and for its arguments"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,12 +97,27 @@ class Usage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class WrittenCall:
+    """A call as a model wrote it in its runtime's protocol: nobody has judged it, and it may be anything.
+
+    `arguments` is JSON text, or an object where the runtime parsed it.
+    """
+
+    name: str = field(repr=False)
+    arguments: str | JsonObject = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InferenceReply:
-    """What a backend decoded: `text`, `finish` ("stop", "length" or the runtime's own word), `usage`."""
+    """What a backend decoded: `text`, `finish` ("stop", "length" or the runtime's own word), `usage`.
+
+    `calls` are those in the runtime's own protocol, in order, none of them judged.
+    """
 
     text: str = field(repr=False)
     finish: str = field(repr=False)
     usage: Usage = Usage()
+    calls: tuple[WrittenCall, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

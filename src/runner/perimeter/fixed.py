@@ -76,6 +76,7 @@ def fixed_request(request: InferenceRequest) -> InferenceRequest:
     return InferenceRequest(
         messages=tuple(Message(role=each.role, blocks=tuple(each.blocks)) for each in request.messages),
         schema=request.schema,
+        tools=tuple(request.tools),
         max_tokens=request.max_tokens,
         temperature=request.temperature,
         seed=request.seed,
