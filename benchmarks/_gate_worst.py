@@ -57,6 +57,32 @@ def _packed(size: int) -> str:
     return _again(run + " ")(size)
 
 
+_APART: Final = (
+    "A-B-C-D-E-F|*-a*b*c*d*e*f%2eA\\x41A-B-C-D-E-F%2a\na~b~c~d~e~f\\x41&#46;A%7ca.b.c.d.e.f%2a_"
+    "%2aa.b.c.d.e.f%7cZ91_2_3_4_5_6%2e~\na|b|c|d|e|f%2aa b c d e f%20\na b c d e f\n"
+)
+
+
+def _percent(text: str) -> str:
+    return "".join(f"%{ord(character):02x}" for character in text)
+
+
+def _nested_escapes(size: int) -> str:
+    """Return percent escapes of references of escapes of programs: each opens one of the next."""
+    inner = "".join(f"&#{ord(character)};" for character in "\\x41 \\x42")
+    return _again(_percent(inner))(size)
+
+
+def _numbered_base64(size: int) -> str:
+    """Return runs of base64 that are just long enough to be looked at, each of another text."""
+    runs = (base64.b64encode(f"conto it6{number:03}".encode()).decode() for number in range(1000))
+    return _again(" ".join(runs) + " ")(size)
+
+
+def _random_words(words: str) -> Callable[[int], str]:
+    return lambda size: " ".join(random.Random(4).choices(words.split(), k=size // 3))[:size]  # noqa: S311
+
+
 def _deep(size: int) -> str:
     return '{"a":' * (size // 6) + "1" + "}" * (size // 6)
 
@@ -132,6 +158,55 @@ HOSTILE: Final[dict[str, Callable[[int], str]]] = {
     "many keys": lambda size: json.dumps({f"iban{number}": number for number in range(size // 22)}),
     "not Latin": _again("\u043c\u0435\u0434\u0438\u0446\u0438\u043d\u0430 "),
     "anything": lambda size: "".join(map(chr, random.Random(3).choices(range(0x3000), k=size))),  # noqa: S311
+    "every way of writing apart": _again(_APART),
+    "digits with every separator": _random("0123456789 .-/_*|~:,()+"),
+    "digits and letters with every separator": _random("0123456789abcDEF .-/_*|~:,()+@"),
+    "letters and digits with a space": _random("0123456789ABEFLMR "),
+    "escapes of escapes": _nested_escapes,
+    "one escape of many kinds": _again("%41&#66;\\x43=44\\u0045&amp;"),
+    "escapes of base64 of escapes": _again(_percent(base64.b64encode(b"%41&#66; " * 99).decode())),
+    "hexadecimal of base64": lambda size: base64.b64encode(b"conto it60 " * size)[: size // 2].hex(),
+    "short runs of base64": _numbered_base64,
+    "short runs of hexadecimal": _again("6369616f206369616f2063 "),
+    "short runs of base32": _again("mnuwc3zaxxxxmnuwc3za "),
+    "digits with nothing between": _again("1\u200b2\u200b"),
+    "look-alikes": _again("\u0420\u0410\u0430\u0435\u043e "),
+    "look-alikes of two alphabets": _again("p\u0430\u0443p\u0430l "),
+    "wide letters": _random("".join(map(chr, range(0xFF10, 0xFF5B)))),
+    "names without end": _again("Maria Rossi "),
+    "names of many": _random_words("Anna Maria Luca Paolo Rossi Bianchi de la Galli VERDI D'Amico"),
+    "names in a line": _again("Zorba Kline "),
+    "names and roles": _again("paziente Luca Galli, attore "),
+    "mobile numbers": _again("333 1234567 "),
+    "mobile numbers with a word": _again("cell 333 123 4567;"),
+    "numbers abroad": _again("tel +1 202 555 0100 "),
+    "numbers of nobody": _again("tel +99 1234567 "),
+    "IBAN prefixes": _again("IT60 "),
+    "IBANs that fail": _numbered("iban IT60X0542811101000000{0} "),
+    "names of banks' accounts": _again("conto GB29 NWBK 6016 1331 "),
+    "codici fiscali": _again("RSSMRA80A01F205X "),
+    "codici fiscali apart": _again("RSS MRA 80A 01 F205X "),
+    "numbers with a word for each": _again("bsn nif pesel oib 123456789 "),
+    "matters": _again("matter "),
+    "fascicoli": _again("fascicolo R.G. 1/20 "),
+    "case numbers": _numbered("R.G. {0} "),
+    "land": _again("fg 1 part 2 "),
+    "at signs between dots": _again("a.@b."),
+    "at in words": _again("a (at) b.it "),
+    "quoted-printable letters": _again("=41=42"),
+    "quoted-printable inside it": _again("=3D"),
+    "HTML of HTML": _again("&amp;#65;"),
+    "JSON of JSON": _again('\\\\u0041\\"'),
+    "dates of birth": _again("nato il 1/1/1980 "),
+    "secrets": _again("token: a1!b2c "),
+    "assigned": _again("password=none "),
+    "bearers": _again("bearer aaaaaaaaaaaaaaa1 "),
+    "marks of private keys": _again("-----BEGIN A PRIVATE KEY----- a "),
+    "firms": _again("Rossi S.r.l. "),
+    "streets with numbers": _again("via Po 1, 10100 Torino "),
+    "plates": _again("targa AB123CD "),
+    "lines of a dump": _again("00000000: 6162 6364 6566\n"),
+    "words broken at line ends": _again("cod-\nice fis-\ncale "),
 }
 """By name, what makes a text of about so many characters."""
 

@@ -63,11 +63,12 @@ def _classes_of(windows: Sequence[Sequence[str]], fragments: Classifier) -> list
         starts.append(size)
         seams += [size + length for length in accumulate(map(len, window[:-1]))]
         size += sum(map(len, window)) + len(_APART)
-    if windows:
-        for span in ask_classifier(fragments, _APART.join(map("".join, windows))).spans:
-            if _crosses(seams, span.start, span.end):
-                at = bisect_right(starts, span.start) - 1
-                classes[at] = max(classes[at], span.data_class)
+    for span in ask_classifier(fragments, _APART.join(map("".join, windows))).spans if windows else ():
+        first, last = (bisect_right(starts, place) - 1 for place in (span.start, span.end))
+        if first < last:  # it runs on over several: each is looked at by itself
+            return [each for window in windows for each in _classes_of([window], fragments)]
+        if _crosses(seams, span.start, span.end):
+            classes[first] = max(classes[first], span.data_class)
     return classes
 
 

@@ -133,5 +133,19 @@ def test_of_an_endless_word_only_so_much_is_looked_at() -> None:
     assert [*map(len, counter.seen)] == [2 * FARTHEST]
 
 
+def test_texts_that_take_too_much_reading_hide_nothing_behind_them_and_taint_nothing() -> None:
+    """Many windows are read together: where they are too much at once, each is read by itself."""
+    slow = (
+        "A-B-C-D-E-F|*-a*b*c*d*e*f%2eA\\x41A-B-C-D-E-F%2a\na~b~c~d~e~f\\x41&#46;A%7ca.b.c.d.e.f%2a_"
+        "%2aa.b.c.d.e.f%7cZ91_2_3_4_5_6%2e~\na|b|c|d|e|f%2aa b c d e f%20\na b c d e f\n"
+    )
+    judged = JudgedTexts()
+    texts = [f"{slow}{at}" for at in range(200)]
+    assert FINDER.classify("".join(texts)).data_class is DataClass.C3
+    assert across([*texts, f"first {AWS[:9]}", f"{AWS[9:]} then"], FINDER, judged) is DataClass.C3
+    assert across([f"first {AWS[:9]}", f"{AWS[9:]} then"], FINDER, judged) is DataClass.C3
+    assert across(["plain", "words"], FINDER, judged) is DataClass.C0
+
+
 def test_a_credential_in_single_letters_is_found() -> None:
     assert across([*"key ", *AWS, *" ok"], FINDER, JudgedTexts()) is DataClass.C3

@@ -5,9 +5,8 @@ Owns the detectors. Leaves the declared and default parts of a label to those wh
 and the decision to the gate. Carries I6 and I8; see README.md in this folder.
 """
 
-from runner.perimeter.classify.credentials import FRAGMENTS
 from runner.perimeter.classify.echo import EchoIndex
-from runner.perimeter.classify.engine import RULES, Classifier, classify_text
+from runner.perimeter.classify.engine import FRAGMENTS, RULES, Classifier, classify_text
 from runner.perimeter.classify.media import carried, is_picture, texts_in
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View
 from runner.perimeter.classify.registers import Registers, compile_registers

@@ -100,6 +100,3 @@ CREDENTIALS: Final = (
     ),
 )
 """Every credential rule; the last one hits a text that is one word and whose `source` names a secret."""
-
-FRAGMENTS: Final = tuple(rule for rule in CREDENTIALS if rule.kind in {"api_key", "jwt", "private_key"})
-"""Those whose shape alone tells them, so that they may be looked for across the seams of texts."""

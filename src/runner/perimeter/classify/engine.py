@@ -22,14 +22,21 @@ from runner.perimeter.classify.model import Classification, Role, Rule, Span, Vi
 from runner.perimeter.classify.pattern import Pattern, Prefilter, compile_pattern
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.registers import Clients, Mention, Registers
-from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE
+from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE, UNREAD
 from runner.perimeter.classify.settle import beside_persons, overruled
 from runner.perimeter.classify.views import Reading, fold
 
 RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, *OPAQUE, *LEXICON)
 """The shipped rules, in the order in which they are tried."""
 
-_RELEASE: Final = "rules-3"
+FRAGMENTS: Final = (
+    *(rule for rule in CREDENTIALS if rule.kind in {"api_key", "jwt", "private_key"}),
+    UNREAD,
+)
+"""Those whose shape alone tells them, so that they may be looked for across the seams of texts; and the mark
+of what was not read to its end."""
+
+_RELEASE: Final = "rules-4"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 

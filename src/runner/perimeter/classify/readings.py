@@ -30,6 +30,14 @@ from runner.perimeter.classify.views import Piece, Reading, fold, join, strange_
 
 DEPTH: Final = 3
 """How many encodings inside each other are opened."""
+MOST: Final = 12
+ROOM: Final = 8_192
+"""All readings of a text together have no more than `MOST` times its characters and `ROOM`; what would need
+more is not read on, and so may not leave. Ordinary texts and sources need 1 to 7 times their own."""
+EACH: Final = 64
+"""Characters that a reading counts for besides its own: many short ones take their time too."""
+UNREAD: Final = b"\x02more than is read\x03"
+"""Stands for the rest of such a text. The rule `more-than-is-read` finds it."""
 
 _ENCODED: Final = (ESCAPE, BASE64, HEXADECIMAL, BASE32)
 _DISGUISES: Final = Prefilter([*_ENCODED, *SPACED])
@@ -43,13 +51,36 @@ def every_reading(text: str) -> tuple[Reading, ...]:
 
     The last answer is kept: rules and echoes ask about the same text, one after the other.
     """
-    level = list(first_readings(text))
-    found = [*level]
-    for _ in range(DEPTH):
-        level = [inner for each in level for inner in inner_readings(each, _DISGUISES.hits(each.data))]
-        found += level
-    found += [mark for each in level for mark in beyond_reading(each, _DISGUISES.hits(each.data))]
+    left = MOST * len(text) + ROOM
+    found = []
+    for reading in _readings(text):
+        found.append(reading)
+        left -= len(reading.data) + EACH
+        if left < 0:
+            found.append(unread(text))
+            break
     return tuple(found)
+
+
+def unread(text: str) -> Reading:
+    """Return the mark of `text` as a whole, which was not read to its end."""
+    whole = Piece(at=0, start=0, end=len(text), literal=False)
+    return Reading(view=View.DECODED, data=UNREAD, pieces=(whole,))
+
+
+def _readings(text: str) -> Iterator[Reading]:
+    """Yield every reading, level by level, and each when it is asked for."""
+    level = list(first_readings(text))
+    yield from level
+    for _ in range(DEPTH):
+        below: list[Reading] = []
+        for each in level:
+            for inner in inner_readings(each, _DISGUISES.hits(each.data)):
+                below.append(inner)
+                yield inner
+        level = below
+    for each in level:
+        yield from beyond_reading(each, _DISGUISES.hits(each.data))
 
 
 def first_readings(text: str) -> Iterator[Reading]:

@@ -254,7 +254,17 @@ IDENTIFIERS: Final = (
 """Identifiers of persons, goods and proceedings used in Italy."""
 
 
+UNREAD: Final = Rule(
+    name="more-than-is-read",
+    kind="opaque",
+    data_class=DataClass.C3,
+    pattern="\x02more than is read\x03",
+    distinctive=True,
+)
+"""What would take more reading than its length allows: nobody read it to its end, so it may hold anything."""
+
 OPAQUE: Final = (
+    UNREAD,
     Rule(
         name="packed-beyond-reading",
         kind="opaque",
@@ -270,4 +280,4 @@ OPAQUE: Final = (
         distinctive=True,
     ),
 )
-"""What is packed or encoded more often than is read, or written to deceive: it may not leave unread."""
+"""What nobody read, or what is written to deceive: it may not leave."""

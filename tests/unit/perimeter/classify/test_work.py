@@ -9,7 +9,7 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.classify import Classifier, EchoIndex, Rule
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.lexicon import LEXICON
-from runner.perimeter.classify.readings import every_reading
+from runner.perimeter.classify.readings import MOST, ROOM, every_reading
 from runner.perimeter.classify.views import fold
 from runner.perimeter.classify.words import starts_of, words_of
 
@@ -75,3 +75,25 @@ def test_the_words_of_a_context_are_looked_for_only_where_a_rule_asks() -> None:
     assert seen.asked == 0
     assert classifier.classify("no 1").data_class is DataClass.C2
     assert seen.asked == 1
+
+
+APART = (
+    "A-B-C-D-E-F|*-a*b*c*d*e*f%2eA\\x41A-B-C-D-E-F%2a\na~b~c~d~e~f\\x41&#46;A%7ca.b.c.d.e.f%2a_"
+    "%2aa.b.c.d.e.f%7cZ91_2_3_4_5_6%2e~\na|b|c|d|e|f%2aa b c d e f%20\na b c d e f\n"
+)
+
+
+@pytest.mark.parametrize("size", [2_000, 20_000])
+def test_all_readings_together_are_bounded_and_what_needs_more_may_not_leave(size: int) -> None:
+    text = (APART * size)[:size]
+    readings = every_reading(text)
+    assert sum(len(reading.data) for reading in readings[:-2]) < MOST * size + ROOM
+    assert [span.rule for span in Classifier().classify(text).spans] == ["more-than-is-read"]
+
+
+def test_a_short_text_in_every_way_of_writing_is_read_to_its_end() -> None:
+    text = APART[:60]
+    assert Classifier().classify(text).spans == ()
+    readings = every_reading(text)
+    assert len(readings) > 20
+    assert all(len(reading.pieces) != 1 or reading.parent for reading in readings)
