@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Terminals of GBNF: literals and character classes, as JSON text spells characters.
 
-Owns escaping. Everything is written in ASCII, with the escapes that every GBNF dialect reads. Leaves
+Owns escaping. Everything is written in ASCII, with the escapes that every GBNF dialect reads: ``\\u`` and
+never ``\\x``, of which xgrammar takes every hexadecimal digit that follows, as C does, and not two. Leaves
 structure to the emitters.
 
 Invariant: inside a JSON string a control character, a quote and a backslash can only come out escaped, and
@@ -22,19 +23,17 @@ if TYPE_CHECKING:
 _SAFE = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789 _.,:;/{}()<>=+*#@!?%&$~|'`")
 _SPACE, _QUOTE, _BACKSLASH, _ASCII_END = 0x20, 0x22, 0x5C, 0x80
 _SHORT = {8: "b", 9: "t", 10: "n", 12: "f", 13: "r"}
-_BYTE, _BASIC, _TOP = 0xFF, 0xFFFF, 0x10FFFF
+_BASIC, _TOP = 0xFFFF, 0x10FFFF
 _SURROGATES = (0xD800, 0xDFFF)
 _RAW: Ranges = ((0x20, 0x21), (0x23, 0x5B), (0x5D, _TOP))
 
-CHAR = r"""[^"\\\x00-\x1f] | "\\" ["\\bfnrt] | "\\u00" [01] [0-9a-f]"""
+CHAR = r"""[^"\\\u0000-\u001f] | "\\" ["\\bfnrt] | "\\u00" [01] [0-9a-f]"""
 """Any character of a JSON string."""
 
 
 def _code(code: int) -> str:
     if chr(code) in _SAFE:
         return chr(code)
-    if code <= _BYTE:
-        return f"\\x{code:02x}"
     return f"\\u{code:04x}" if code <= _BASIC else f"\\U{code:08x}"
 
 

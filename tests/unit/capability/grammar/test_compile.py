@@ -379,6 +379,19 @@ def test_a_negated_class_leaves_out_ascii_only() -> None:
     assert compiled.status == "exact"
     assert compiled.gbnf is not None
     negated = re.findall(r"\[\^((?:\\.|[^\]\\])*)\]", compiled.gbnf)
-    assert not [inside for inside in negated if re.search(r"\\x[89a-f]|\\u|\\U", inside)]
+    assert not [inside for inside in negated if re.search(r"\\u(?!00[0-7])|\\U", inside)]
     assert matches(compiled.gbnf, '"90°"')
     assert not matches(compiled.gbnf, '"90\u0085"')
+
+
+def test_no_escape_has_as_many_digits_as_follow() -> None:
+    """xgrammar reads every digit after `\\x`, llama.cpp two: `[^\\x5ca]` is another class to each."""
+    schema = {
+        "type": "object",
+        "properties": {"\u00e8\u007fa\\b": {"type": "string", "pattern": r"^[^\\a-f\u00e9]b{2}\x1f$"}},
+        "additionalProperties": {"type": "string"},
+    }
+    compiled = compile_schema(schema)
+    assert compiled.gbnf is not None
+    assert re.search(r"\\u005c[a-f]", compiled.gbnf)
+    assert not re.search(r"\\x", compiled.gbnf)
