@@ -23,10 +23,11 @@ from runner.agent.steps import Budget, Event
 from runner.capability.backends.anthropic import AnthropicBackend
 from runner.capability.backends.embedded import EmbeddedBackend
 from runner.capability.backends.embeddings import OllamaEmbedder, OpenAIEmbedder
-from runner.capability.backends.listings import LlamaServerCheck, OllamaCheck
+from runner.capability.backends.listings import LlamaServerCheck, OllamaCheck, VllmCheck
 from runner.capability.backends.llamacpp import LlamaCppBackend
 from runner.capability.backends.ollama import OllamaBackend
 from runner.capability.backends.openai import OpenAIBackend
+from runner.capability.backends.vllm import VllmBackend
 from runner.capability.credentials import BEARER, credential_file, read_credential
 from runner.capability.home import akaion_home, make_home
 from runner.capability.models import Catalogue, models_dir
@@ -593,9 +594,15 @@ def _local_backend(name: str, local: LocalInference, blame: Blame) -> Backend:
     if local.endpoint is None:
         return EmbeddedBackend(name=name, model=model, context=context)
     address = _address(local.endpoint, ("inference", "local", "endpoint"), blame)
-    if local.runtime == "ollama":
-        return OllamaBackend(name=name, model=model, address=address, context=context)
-    return LlamaCppBackend(name=name, model=model, address=address, context=context)
+    match local.runtime:
+        case "ollama":
+            return OllamaBackend(name=name, model=model, address=address, context=context)
+        case "vllm":
+            return VllmBackend(name=name, model=model, address=address, context=context)
+        case "llamacpp" | "embedded":  # embedded has no endpoint, as `LocalInference` checks
+            return LlamaCppBackend(name=name, model=model, address=address, context=context)
+        case _:
+            assert_never(local.runtime)
 
 
 def embedders_of(
@@ -622,11 +629,20 @@ def embedders_of(
 
 def _server_check(local: LocalInference | None, endpoint: Endpoint) -> ServerCheck | None:
     """Return what asks the local server at `endpoint` about itself; None for the engine in this process."""
-    if local is not None and local.runtime == "llamacpp":
-        return LlamaServerCheck(model=endpoint.model, address=endpoint.address)
-    if local is not None and local.runtime == "ollama":
-        return OllamaCheck(model=endpoint.model, address=endpoint.address)
-    return None
+    if local is None:
+        return None
+    model, address = endpoint.model, endpoint.address
+    match local.runtime:
+        case "llamacpp":
+            return LlamaServerCheck(model=model, address=address)
+        case "ollama":
+            return OllamaCheck(model=model, address=address)
+        case "vllm":
+            return VllmCheck(model=model, address=address)
+        case "embedded":
+            return None
+        case _:
+            assert_never(local.runtime)
 
 
 def _credential(remote: RemoteInference, source: ProfileSource) -> Credential | None:

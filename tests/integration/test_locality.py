@@ -252,6 +252,35 @@ def ask(runtime: Any, text: str) -> str:
     return str(anyio.run(infer))
 
 
+# --- vLLM ------------------------------------------------------------------------------------------
+
+
+def vllm_answers(owner: str) -> dict[str, tuple[int, bytes]]:
+    entry = {"id": "m", "owned_by": owner, "root": "/models/m", "parent": None, "max_model_len": 4096}
+    choice = {"message": {"role": "assistant", "content": "Ciao."}, "finish_reason": "stop"}
+    return {
+        "/version": (200, b'{"version":"0.32.0"}'),
+        "/v1/models": (200, json.dumps({"data": [entry]}).encode()),
+        "/v1/chat/completions": (200, json.dumps({"choices": [choice]}).encode()),
+    }
+
+
+@pytest.mark.parametrize(("owner", "expected"), [("vllm", {"L0", "L1"}), ("openai", {"L0", "remote"})])
+def test_i10_a_gateway_that_answers_for_vllm_gets_nothing(
+    owner: str, expected: set[str], ollama: Servers
+) -> None:
+    server = ollama(answers=vllm_answers(owner))
+    local = {"runtime": "vllm", "endpoint": str(server.address), "model": "m"}
+    with open_profile("detached", inference={"local": local}, policy={"grants": []}) as runtime:
+        if owner == "vllm":
+            assert ask(runtime, "Ciao?") == "Ciao."
+        else:
+            with pytest.raises(RunnerError, match="not-local"):
+                ask(runtime, "Ciao?")
+    assert ("/v1/chat/completions" in server.paths) is (owner == "vllm")
+    assert grades(verified(runtime.trace_path)) == expected
+
+
 # --- Anthropic -------------------------------------------------------------------------------------
 
 TOKEN = "tok-5f3c9a1e7b2d4c6f"

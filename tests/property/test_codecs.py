@@ -15,6 +15,7 @@ from runner.capability.backends.embedded import EmbeddedBackend
 from runner.capability.backends.llamacpp import LlamaCppBackend
 from runner.capability.backends.ollama import OllamaBackend
 from runner.capability.backends.openai import OpenAIBackend
+from runner.capability.backends.vllm import VllmBackend
 from runner.kernel.errors import BackendError
 from runner.kernel.inference import Address, InferenceReply, InferenceRequest
 from runner.kernel.labels import Label
@@ -28,6 +29,7 @@ MAKERS: list[Callable[[], Backend]] = [
     lambda: OpenAIBackend(name="b", model="m", address=HERE),
     lambda: OllamaBackend(name="b", model="m", address=HERE, context=4096),
     lambda: AnthropicBackend(name="b", model="m", address=HERE),
+    lambda: VllmBackend(name="b", model="m", address=HERE, context=4096),
 ]
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 BLOCKS = TEXT.map(lambda text: Block(id="b", kind=BlockKind.GOAL, text=text, label=Label()))

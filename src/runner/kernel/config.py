@@ -131,7 +131,7 @@ class LocalInference(_Section):
     @model_validator(mode="after")
     def _embeddings_are_served(self) -> "LocalInference":
         if self.runtime == "embedded" and self.embeddings is not None:
-            raise ValueError("the embedded runtime has no embeddings: use llamacpp or ollama")
+            raise ValueError("the embedded runtime has no embeddings: use llamacpp, ollama or vllm")
         if self.embeddings is None and self.embeddings_endpoint is not None:
             raise ValueError("embeddings_endpoint needs embeddings, the model that is served there")
         return self
@@ -365,9 +365,6 @@ def _inference_mistakes(inference: InferenceConfig) -> _Mistakes:
     elif inference.prefer == "local" and local is None:
         fix = "add inference.local, or set prefer: remote"
         yield (("inference", "prefer"), "the preferred backend is not configured", fix)
-    if local is not None and local.runtime == "vllm":
-        where, fix = ("inference", "local", "runtime"), "use embedded, or llamacpp or ollama with an endpoint"
-        yield (where, "this release has no codec for vllm", fix)
 
 
 def _opinion_mistakes(config: Config) -> _Mistakes:

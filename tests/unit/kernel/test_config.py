@@ -237,10 +237,6 @@ def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes)
             "profile: detached\npolicy:\n  grants:\n    - {tool: a, commands: [git]}\n",
             "policy.grants.0.commands",
         ),
-        (
-            "profile: detached\ninference:\n  local: {runtime: vllm, endpoint: http://127.0.0.1:1}\n",
-            "inference.local.runtime",
-        ),
     ],
 )
 def test_settings_that_contradict_each_other_are_refused(mistakes: Mistakes, text: str, where: str) -> None:

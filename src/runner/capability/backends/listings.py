@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a model server says about itself: whether it holds the configured model, or passes requests on.
 
-Owns the questions to Ollama and llama-server, and how their answers are read into a locality grade (I10).
-Pure, as codecs are: the perimeter judges, records and sends the questions, which hold no content but the
-configured name of the model. Leaves the address to the loopback check.
+Owns the questions to Ollama, llama-server and vLLM, and how their answers are read into a locality grade
+(I10). Pure, as codecs are: the perimeter judges, records and sends the questions, which hold no content but
+the configured name of the model. Leaves the address to the loopback check.
 
 A positive sign of another machine is `REMOTE`. Everything else that is not plain agreement, silence included,
 is no more than the L0 that the address gave. A relay that imitates a local server cannot be told apart: only
@@ -21,6 +21,7 @@ from runner.kernel.ports import Locality
 _OK: Final = 200
 _LIBRARY: Final = "registry.ollama.ai/library/"
 _WEIGHTS: Final = frozenset({"gguf", "safetensors"})
+_VLLM: Final = "vllm"
 _REMOTE_MEMBERS: Final = ("remote_model", "remote_host")
 
 
@@ -85,6 +86,41 @@ class LlamaServerCheck:
             and self.model in _names_of(served[0].get("id"))
             and served[0].get("owned_by") == "llamacpp"
             and _positive(_object(served[0].get("meta")).get("n_params"))
+        )
+        return Locality.L1 if agreed else Locality.L0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmCheck:
+    """Asks a vLLM server at `address` whether it serves `model` itself. Implements `ServerCheck`.
+
+    vLLM passes no requests on; gateways in front of it do, and list models of several owners. So whoever
+    lists `model` as another's is elsewhere. An adapter on top of a model (`parent`) is not vouched for.
+    """
+
+    model: str
+    address: Address
+
+    @property
+    def questions(self) -> tuple[WireRequest, ...]:
+        """The server's version and its list of models."""
+        return (_get(self.address, "/version"), _get(self.address, "/v1/models"))
+
+    def grade(self, answers: Sequence[Answer | None]) -> Locality:
+        """Return L1 when version and listing say vLLM has the model, `REMOTE` for another's, or L0. Total."""
+        if any(_redirects(answer) for answer in answers):
+            return Locality.REMOTE
+        version, listing = _two_objects(answers)
+        served = [entry for entry in _objects(listing.get("data")) if entry.get("id") == self.model]
+        if any(entry.get("owned_by") != _VLLM for entry in served):
+            return Locality.REMOTE
+        number = version.get("version")
+        agreed = (
+            isinstance(number, str)
+            and bool(number)
+            and len(served) == 1
+            and served[0].get("parent") is None
+            and _positive(served[0].get("max_model_len"))
         )
         return Locality.L1 if agreed else Locality.L0
 

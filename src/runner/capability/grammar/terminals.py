@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Terminals of GBNF: literals and character classes, as JSON text spells characters.
+r"""Terminals of GBNF: literals and character classes, as JSON text spells characters.
 
-Owns escaping. Everything is written in ASCII, with the escapes that every GBNF dialect reads: ``\\u`` and
-never ``\\x``, of which xgrammar takes every hexadecimal digit that follows, as C does, and not two. Leaves
+Owns escaping. Everything is written in ASCII, with the escapes that every GBNF dialect reads: ``\u`` and
+never ``\x``, of which xgrammar takes every hexadecimal digit that follows, as C does, and not two. Leaves
 structure to the emitters.
 
 Invariant: inside a JSON string a control character, a quote and a backslash can only come out escaped, and

@@ -9,6 +9,7 @@ import pytest
 from runner.capability.backends.embedded import EmbeddedBackend
 from runner.capability.backends.llamacpp import LlamaCppBackend
 from runner.capability.backends.openai import OpenAIBackend
+from runner.capability.backends.vllm import VllmBackend
 from runner.kernel.errors import BackendError
 from runner.kernel.inference import Address, InferenceReply, InferenceRequest, Usage
 from runner.kernel.labels import Label
@@ -20,7 +21,8 @@ AWAY = Address(scheme="https", host="models.example", port=443)
 LLAMA = LlamaCppBackend(name="local", model="small", address=LOCAL, context=4096)
 EMBEDDED = EmbeddedBackend(name="here", model="small", context=4096)
 OPENAI = OpenAIBackend(name="away", model="large", address=AWAY)
-CODECS = [LLAMA, EMBEDDED, OPENAI]
+VLLM = VllmBackend(name="local", model="small", address=LOCAL, context=4096)
+CODECS = [LLAMA, EMBEDDED, OPENAI, VLLM]
 CANARY = "RSSMRA80A01F205X"
 SCHEMA: JsonObject = {"type": "string", "enum": ["yes", "no"]}
 
@@ -77,6 +79,26 @@ def test_a_schema_becomes_a_grammar_and_never_travels_with_tools() -> None:
     assert not {"tools", "tool_choice", "response_format", "json_schema"} & set(body)
 
 
+def test_the_bytes_of_a_vllm_request_are_these_p1() -> None:
+    """One kind of constraint, and it is ours: `guided_*` and whitespace without end stand nowhere."""
+    wire = VLLM.encode(ask(schema=SCHEMA, stream=True))
+    body = json.loads(wire.body)
+    assert (wire.method, wire.path, wire.address) == ("POST", "/v1/chat/completions", LOCAL)
+    assert body == {
+        "model": "small",
+        "messages": [{"role": "user", "content": "Ciao."}],
+        "temperature": 0.0,
+        "seed": 0,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "max_tokens": 16,
+        "include_reasoning": False,
+        "chat_template_kwargs": {"enable_thinking": False},
+        "structured_outputs": {"grammar": json.loads(LLAMA.encode(ask(schema=SCHEMA)).body)["grammar"]},
+    }
+    assert "structured_outputs" not in json.loads(VLLM.encode(ask()).body)
+
+
 def test_an_openai_schema_is_a_strict_response_format() -> None:
     body = json.loads(OPENAI.encode(ask(schema=SCHEMA)).body)
     assert body["response_format"] == {
@@ -95,15 +117,20 @@ def test_the_embedded_engine_always_streams_so_that_it_can_be_stopped() -> None:
     assert reply.text == "ok"
 
 
-def test_a_schema_without_a_grammar_is_refused_by_name() -> None:
+@pytest.mark.parametrize("backend", [LLAMA, VLLM], ids=["llama", "vllm"])
+def test_a_schema_without_a_grammar_is_refused_by_name(backend: Backend) -> None:
     refused: JsonObject = {"$ref": "https://elsewhere.example/schema"}
     with pytest.raises(BackendError, match=r"'local'.*has no grammar"):
-        LLAMA.encode(ask(schema=refused))
+        backend.encode(ask(schema=refused))
 
 
-def test_a_reply_budget_beyond_the_context_is_refused() -> None:
+@pytest.mark.parametrize("backend", [LLAMA, VLLM, EMBEDDED], ids=["llama", "vllm", "embedded"])
+def test_a_reply_budget_beyond_the_context_is_refused(backend: Backend) -> None:
     with pytest.raises(BackendError, match="4096 tokens leaves no room"):
-        LLAMA.encode(ask(max_tokens=4096))
+        backend.encode(ask(max_tokens=4096))
+
+
+def test_a_context_that_is_not_known_is_not_checked() -> None:
     unknown = LlamaCppBackend(name="away", model="m", address=AWAY, context=0)
     assert json.loads(unknown.encode(ask(max_tokens=4096)).body)["max_tokens"] == 4096
 
@@ -142,11 +169,13 @@ def test_a_stream_shows_text_as_it_comes_and_reads_the_same_in_the_end() -> None
     )
 
 
-def test_reasoning_is_not_mixed_into_the_answer() -> None:
-    thought = {"content": "42", "reasoning_content": "Let me think."}
-    assert read(whole(thought), stream=False).text == "42"
-    stream = events(delta(None, reasoning_content="Let me think."), delta("42", "stop"))
+@pytest.mark.parametrize("member", ["reasoning_content", "reasoning"])
+def test_reasoning_is_not_mixed_into_the_answer(member: str) -> None:
+    """llama-server calls it `reasoning_content`, vLLM `reasoning`. What a parser moved there is no answer."""
+    assert read(whole({"content": "42", member: "Let me think."}), stream=False).text == "42"
+    stream = events(delta(None, **{member: "Let me think."}), delta("42", "stop"))
     assert read(stream, stream=True).text == "42"
+    assert read(whole({"content": None, member: '{"a": 1}'}), stream=False, backend=VLLM).text == ""
 
 
 def test_event_streams_may_have_comments_other_fields_and_carriage_returns() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.capability.backends.listings import LlamaServerCheck, OllamaCheck
+from runner.capability.backends.listings import LlamaServerCheck, OllamaCheck, VllmCheck
 from runner.kernel.inference import Address, Answer
 from runner.kernel.ports import Locality, ServerCheck
 
@@ -16,6 +16,7 @@ HERE = Address(scheme="http", host="127.0.0.1", port=8080)
 MODEL = "qwen3:0.6b"
 OLLAMA = OllamaCheck(model=MODEL, address=HERE)
 LLAMA = LlamaServerCheck(model="qwen3-14b", address=HERE)
+VLLM = VllmCheck(model="qwen3-14b", address=HERE)
 L0, L1, REMOTE = Locality.L0, Locality.L1, Locality.REMOTE
 
 
@@ -186,7 +187,70 @@ def test_i10_a_server_that_redirects_is_remote(status: int) -> None:
     assert LLAMA.grade((props(), Answer(status=status, body=b""))) is REMOTE
 
 
-# --- both -----------------------------------------------------------------------------------------
+# --- vLLM -----------------------------------------------------------------------------------------
+
+
+def serving(**more: Any) -> dict[str, Any]:
+    owned = {"id": "qwen3-14b", "object": "model", "owned_by": "vllm", "root": "/models/q", "parent": None}
+    return {**owned, "max_model_len": 32768, **more}
+
+
+def served(*entries: dict[str, Any]) -> Answer:
+    return answer({"object": "list", "data": list(entries)})
+
+
+VERSION = answer({"version": "0.32.0"})
+
+
+def test_vllm_is_asked_for_its_version_and_models() -> None:
+    assert [(wire.method, wire.path, wire.body) for wire in VLLM.questions] == [
+        ("GET", "/version", b""),
+        ("GET", "/v1/models", b""),
+    ]
+
+
+def test_i10_a_vllm_that_lists_the_model_as_its_own_is_fingerprinted() -> None:
+    assert VLLM.grade((VERSION, served(serving()))) is L1
+    adapter = serving(id="studio", parent="qwen3-14b")
+    assert VLLM.grade((VERSION, served(serving(), adapter))) is L1
+
+
+@pytest.mark.parametrize("owner", ["openai", "", None, "llamacpp"])
+def test_i10_a_model_listed_as_anothers_is_remote(owner: str | None) -> None:
+    """Gateways answer for many owners. Whatever else they say, one such entry is enough."""
+    assert VLLM.grade((VERSION, served(serving(owned_by=owner)))) is REMOTE
+    assert VLLM.grade((None, served(serving(), serving(owned_by=owner)))) is REMOTE
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_i10_a_vllm_that_redirects_is_remote(status: int) -> None:
+    assert VLLM.grade((Answer(status=status, body=b""), served(serving()))) is REMOTE
+    assert VLLM.grade((VERSION, Answer(status=status, body=b""))) is REMOTE
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        (None, served(serving())),
+        (answer({"detail": "Not Found"}, 404), served(serving())),
+        (answer({"version": ""}), served(serving())),
+        (answer({"version": 32}), served(serving())),
+        (VERSION, None),
+        (VERSION, served()),
+        (VERSION, served(serving(id="other"))),
+        (VERSION, served(serving(id="other", owned_by="openai"))),
+        (VERSION, served(serving(), serving())),
+        (VERSION, served(serving(parent="base"))),
+        (VERSION, served(serving(max_model_len=None))),
+        (VERSION, served(serving(max_model_len=True))),
+        (),
+    ],
+)
+def test_i10_less_than_agreement_with_vllm_is_declared(answers: tuple[Answer | None, ...]) -> None:
+    assert VLLM.grade(answers) is L0
+
+
+# --- all -----------------------------------------------------------------------------------------
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.just(MODEL) | st.just("qwen3-14b"),
@@ -194,7 +258,18 @@ JSON = st.recursive(
         st.lists(inner, max_size=3)
         | st.dictionaries(
             st.sampled_from(
-                ["models", "name", "model", "details", "format", "data", "id", "meta", "remote_host"]
+                [
+                    "models",
+                    "name",
+                    "model",
+                    "details",
+                    "format",
+                    "data",
+                    "id",
+                    "meta",
+                    "remote_host",
+                    "version",
+                ]
             ),
             inner,
             max_size=4,
@@ -210,7 +285,7 @@ ANSWERS = st.lists(
 )
 
 
-@pytest.mark.parametrize("check", [OLLAMA, LLAMA], ids=["ollama", "llama-server"])
+@pytest.mark.parametrize("check", [OLLAMA, LLAMA, VLLM], ids=["ollama", "llama-server", "vllm"])
 @given(answers=ANSWERS)
 def test_i10_a_check_is_total_and_never_says_contained(
     check: ServerCheck, answers: list[Answer | None]

@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The codec for vLLM's OpenAI-like server: chat completions with `structured_outputs`.
+
+Owns the fields only vLLM knows. Leaves the shared shape to `chat`, grammars to `capability.grammar`, what the
+server says of itself to `listings`, and I/O to the perimeter's transport. Serves P1: a request becomes the
+same bytes whatever came before it.
+
+Of the kinds of constraint in `structured_outputs`, of which a request may have one, it is `grammar`, in the
+GBNF of our compiler. With `json` whitespace has no bound: `disable_any_whitespace` of a request is accepted
+and read by nobody, so a small model spends its budget on line ends. The older `guided_*` are accepted and
+ignored altogether.
+Source: protocol and sampling parameters of vLLM 0.32; `scripts/vllm` holds a real server to this.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+from runner.capability.backends.chat import chat_decoder, chat_wire
+from runner.capability.backends.protocol import grammar_of, reply_budget
+from runner.kernel.inference import Address, InferenceRequest, WireRequest
+from runner.kernel.messages import JsonObject
+from runner.kernel.ports import Decoder
+
+_QUIET: Final[JsonObject] = {
+    "include_reasoning": False,
+    "chat_template_kwargs": {"enable_thinking": False},
+}
+"""Thinking is off where the template knows the word, and not sent back where it does not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VllmBackend:
+    """A vLLM server at `address`, asked for `model`, the name under which it is served. Implements `Backend`.
+
+    `context` is its context in tokens (`--max-model-len`), 0 when that is not known. A prompt that exceeds it
+    is refused by the server, never cut.
+    """
+
+    name: str
+    model: str
+    address: Address
+    context: int
+
+    def encode(self, request: InferenceRequest) -> WireRequest:
+        """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
+        fields = {
+            "max_tokens": reply_budget(self.name, request, self.context),
+            **_QUIET,
+            **_constraint(self.name, request.schema),
+        }
+        return chat_wire(
+            name=self.name, model=self.model, address=self.address, request=request, fields=fields
+        )
+
+    def decoder(self, request: InferenceRequest, status: int) -> Decoder:
+        """Return a decoder for the reply to `request` that arrived with `status`."""
+        return chat_decoder(name=self.name, status=status, stream=request.stream)
+
+
+def _constraint(name: str, schema: JsonObject | None) -> JsonObject:
+    return {} if schema is None else {"structured_outputs": {"grammar": grammar_of(name, schema)}}
