@@ -7,11 +7,11 @@ Owns the words that terminal, page and JSON have in common, and the interval of 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import sqrt
 from typing import Any, Final
 
 from runner.adapters.leakbench.kinds import KINDS
 from runner.adapters.leakbench.parts import Order
+from runner.adapters.reports.shares import interval_words, wilson
 
 CAVEAT: Final = (
     "A figure here is a statement about this generator of secrets and spellings. It is no bound on what "
@@ -24,8 +24,6 @@ TERMS: Final = (
     "profile keeps in. What arrived and is of a class that may leave is counted as permitted, and is no leak."
 )
 """What is counted, in the words of every form of the report."""
-_Z: Final = 1.959964
-"""Two-sided 95 % of the normal distribution."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,19 +82,12 @@ class Share:
 
         It takes the trials for drawn at random from this generator.
         """
-        if not self.trials:
-            return 0.0, 1.0
-        share, spread = self.leaks / self.trials, _Z * _Z / self.trials
-        middle = share + spread / 2
-        half = _Z * sqrt((share * (1 - share) + spread / 4) / self.trials)
-        low, high = (middle - half) / (1 + spread), (middle + half) / (1 + spread)
-        return (low if self.leaks else 0.0), (high if self.leaks < self.trials else 1.0)
+        return wilson(self.leaks, self.trials)
 
     @property
     def interval_words(self) -> str:
         """The interval in percent, for people."""
-        low, high = self.interval
-        return f"{low * 100:.1f} to {high * 100:.1f} %"
+        return interval_words(self.leaks, self.trials)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts and the interval, to five places."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report as one HTML file: words, tables and plots, complete in itself.
 
-Owns the page. It holds no script, fetches nothing, and forbids both by its own policy. No secret is in it,
-only the names of kinds, spellings and places.
+Owns what stands on the page; its frame is that of `runner.adapters.reports`. No secret is in it, only the
+names of kinds, spellings and places.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from html import escape
 from typing import Final
 
@@ -13,32 +13,18 @@ from runner.adapters.leakbench.bench import Outcome
 from runner.adapters.leakbench.facts import CAVEAT, TERMS
 from runner.adapters.leakbench.kinds import KINDS
 from runner.adapters.leakbench.plan import DEFENCES, Carrier, Defence, Split
-from runner.adapters.leakbench.plots import THIN, bars, heat_map, points
+from runner.adapters.leakbench.plots import THIN, heat_map
 from runner.adapters.leakbench.report import SOURCES, Report
 from runner.adapters.leakbench.transforms import TRANSFORMS
+from runner.adapters.reports.document import document, table
+from runner.adapters.reports.plots import bars, points
 
-_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"
-_STYLE: Final = """
-body{font:15px/1.5 system-ui,sans-serif;color:#1f2933;max-width:64rem;margin:2rem auto;padding:0 1rem}
-h1{font-size:1.6rem;margin-bottom:.2rem}h2{font-size:1.15rem;margin-top:2.2rem}
-table{border-collapse:collapse;margin:.6rem 0}
-th,td{padding:.25rem .7rem;text-align:left;border-bottom:1px solid #d9dee3}
-td.n{text-align:right;font-variant-numeric:tabular-nums}p.note{color:#52606d}
-.pass{color:#2f6f4f}.fail{color:#b3261e}svg{max-width:100%;height:auto;margin:.4rem 0}
-"""
 _PLACES_SHOWN: Final = 200
 
 
 def page(report: Report) -> str:
     """Return the whole HTML document."""
-    body = "".join(_sections(report))
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>Leak bench: {escape(report.facts.order.named)}</title><style>{_STYLE}</style></head>"
-        f"<body>{body}</body></html>\n"
-    )
+    return document(f"Leak bench: {report.facts.order.named}", _sections(report))
 
 
 def _sections(report: Report) -> Iterator[str]:
@@ -60,18 +46,8 @@ def _head(report: Report) -> Iterator[str]:
     yield f"<p>{facts.order.trials} trials from seed {facts.order.seed}.</p>"
     verdict = "no leak where none may be" if not failures else "; ".join(failures)
     yield f'<p class="{"fail" if failures else "pass"}"><strong>{escape(verdict)}</strong></p>'
-    yield _table((), facts.words())
+    yield table((), facts.words())
     yield f'<p class="note">{escape(TERMS)}</p><p class="note">{escape(CAVEAT)}</p>'
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str | int | float]]) -> str:
-    cells = "".join(f"<th>{escape(each)}</th>" for each in head)
-    lines = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
-    return f"<table><thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>"
-
-
-def _cell(value: str | float) -> str:
-    return f"<td>{escape(value)}</td>" if isinstance(value, str) else f'<td class="n">{value}</td>'
 
 
 def _by_defence(report: Report) -> str:
@@ -96,7 +72,7 @@ def _by_defence(report: Report) -> str:
         '<p class="note">"Neither" is the control: it must leak, or the bench would be blind. "Dropped" '
         "means that the remote's protocol has no place for that part of a request.</p>"
     )
-    return _table((*head, "share leaked, 95 %", "of those that may not leak"), rows) + note
+    return table((*head, "share leaked, 95 %", "of those that may not leak"), rows) + note
 
 
 def _places(report: Report) -> str:
@@ -106,7 +82,7 @@ def _places(report: Report) -> str:
     head = ("kind", "transform", "carrier", "split", "plant", "defence", "leaks", "first_trial")
     rows = [[place[name] for name in head] for place in places[:_PLACES_SHOWN]]
     more = len(places) - len(rows)
-    return _table(head, rows) + (f"<p>{more} more are in the JSON.</p>" if more > 0 else "")
+    return table(head, rows) + (f"<p>{more} more are in the JSON.</p>" if more > 0 else "")
 
 
 def _typed_leaks(report: Report) -> str:
@@ -117,7 +93,7 @@ def _typed_leaks(report: Report) -> str:
         f"<p>The first of each kind and spelling, {len(leaks)} of {len(report.tally.typed_first)}, behind "
         "labels and detectors. Seed and trial make each again; the secrets are nobody's.</p>"
     )
-    return note + _table(tuple(leaks[0]), [tuple(each.values()) for each in leaks])
+    return note + table(tuple(leaks[0]), [tuple(each.values()) for each in leaks])
 
 
 def _routings(report: Report) -> str:
@@ -176,8 +152,9 @@ def _ordinary(report: Report) -> str:
         (defence.value, *(report.false_denials(defence)[name] for name in ("texts", "denied", "redacted")))
         for defence in DEFENCES
     ]
-    table = _table(("defence", "texts", "denied", "redacted"), rows)
-    return table + f"<p>{escape(report.steps_words())}.</p>"
+    return table(("defence", "texts", "denied", "redacted"), rows) + (
+        f"<p>{escape(report.steps_words())}.</p>"
+    )
 
 
 def _matching(report: Report) -> str:
