@@ -40,4 +40,4 @@ def mcnemar(first: int, second: int) -> float:
     """
     pairs = first + second
     tail = sum(comb(pairs, count) for count in range(min(first, second) + 1))
-    return min(1.0, 2 * tail / 2**pairs)
+    return float(min(1.0, 2 * tail / (1 << pairs)))

@@ -1,0 +1,202 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a dataset: what a function document means, and that what is not known is told with its line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.adapters.evaluation.dataset import read_dataset
+from runner.adapters.evaluation.functions import Unclear, parse_function
+from runner.kernel.errors import ConfigError
+
+SHELF: dict[str, Any] = {
+    "name": "shelf.find",
+    "description": "Find a book.",
+    "parameters": {
+        "type": "dict",
+        "properties": {
+            "title": {"type": "string", "description": "What it is called."},
+            "weight": {"type": "float", "default": 0.5},
+            "size": {"type": "tuple", "items": {"type": "integer"}},
+            "kind": {"type": "string", "enum": ["novel", "atlas"]},
+            "extra": {"type": "any", "optional": True},
+            "owner": {"type": "dict", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+            "tags": {"type": "dict"},
+        },
+        "required": ["title"],
+    },
+}
+
+
+def _question(name: str, functions: list[dict[str, Any]], text: str = "Find the atlas.") -> dict[str, Any]:
+    return {"id": name, "question": [[{"role": "user", "content": text}]], "function": functions}
+
+
+def _answer(name: str, calls: list[dict[str, Any]]) -> dict[str, Any]:
+    return {"id": name, "ground_truth": calls}
+
+
+def _written(folder: Path, category: str, asked: list[Any], answered: list[Any]) -> Path:
+    for name, lines in (
+        (f"BFCL_{category}.json", asked),
+        (f"possible_answer_BFCL_{category}.json", answered),
+    ):
+        text = "\n".join(each if isinstance(each, str) else json.dumps(each) for each in lines)
+        (folder / name).write_text(text, encoding="utf-8")
+    return folder
+
+
+def _mistakes(folder: Path) -> list[str]:
+    with pytest.raises(ConfigError) as caught:
+        read_dataset(folder)
+    return [str(mistake).removeprefix(f"{folder}/") for mistake in caught.value.mistakes]
+
+
+def test_a_function_document_becomes_a_closed_json_schema() -> None:
+    spec = parse_function(SHELF)
+    assert (spec.name, spec.description) == ("shelf_find", "Find a book.")
+    assert spec.parameters == {
+        "type": "object",
+        "properties": {
+            "title": {"type": "string", "description": "What it is called."},
+            "weight": {"type": "number", "default": 0.5},
+            "size": {"type": "array", "items": {"type": "integer"}},
+            "kind": {"type": "string", "enum": ["novel", "atlas"]},
+            "extra": {},
+            "owner": {
+                "type": "object",
+                "properties": {"name": {"type": "string"}},
+                "required": ["name"],
+                "additionalProperties": False,
+            },
+            "tags": {"type": "object", "properties": {}, "required": [], "additionalProperties": True},
+        },
+        "required": ["title"],
+        "additionalProperties": False,
+    }
+
+
+def test_a_function_without_arguments_takes_none() -> None:
+    spec = parse_function({"name": "now", "parameters": {"type": "dict", "properties": {}}})
+    assert spec.parameters["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("parameters", "where"),
+    [
+        pytest.param({"a": {"type": "complex"}}, "properties.a.type", id="unknown-type"),
+        pytest.param({"a": {"type": "string", "regex": "x"}}, "properties.a.regex", id="unknown-keyword"),
+        pytest.param({"a": "string"}, "properties.a", id="no-object"),
+        pytest.param({"a": {"type": "string", "items": {}}}, "properties.a.items", id="items-of-a-text"),
+        pytest.param({"a": {"type": "string", "enum": []}}, "properties.a.enum", id="empty-enum"),
+        pytest.param({"a": {"type": "float", "properties": {}}}, "properties.a", id="members-of-a-number"),
+        pytest.param(
+            {"a": {"type": "dict", "properties": {}, "required": ["b"]}},
+            "properties.a.required",
+            id="undeclared",
+        ),
+    ],
+)
+def test_what_is_not_known_in_a_document_is_no_guess(parameters: dict[str, Any], where: str) -> None:
+    with pytest.raises(Unclear) as caught:
+        parse_function({"name": "f", "parameters": {"type": "dict", "properties": parameters}})
+    assert caught.value.where == f"function.parameters.{where}"
+
+
+def test_a_document_that_nests_too_deeply_is_refused_before_it_is_followed() -> None:
+    parameters: dict[str, Any] = {"type": "dict"}
+    for _ in range(2000):
+        parameters = {"type": "dict", "properties": {"a": parameters}}
+    with pytest.raises(Unclear, match="too deeply"):
+        parse_function({"name": "f", "parameters": parameters})
+
+
+def test_a_dataset_is_read_in_the_order_of_files_and_lines(tmp_path: Path) -> None:
+    right = {"shelf.find": {"title": ["atlas"], "kind": ["atlas", ""]}}
+    _written(tmp_path, "b", [_question("b0", [SHELF])], [_answer("b0", [right])])
+    _written(
+        tmp_path,
+        "a",
+        [_question("a0", [SHELF]), "", _question("a1", [SHELF])],
+        [_answer("a1", [right]), _answer("a0", [right, right])],
+    )
+    dataset = read_dataset(tmp_path)
+    assert [(item.id, item.category) for item in dataset.items] == [("a0", "a"), ("a1", "a"), ("b0", "b")]
+    assert dataset.items[0].question == "Find the atlas."
+    assert [name for name, _ in dataset.items[0].right] == ["shelf_find", "shelf_find"]
+    assert dataset.items[1].right == (("shelf_find", {"title": ["atlas"], "kind": ["atlas", ""]}),)
+
+
+def test_every_mistake_of_a_dataset_is_told_with_file_and_line(tmp_path: Path) -> None:
+    right = {"shelf.find": {"title": ["atlas"]}}
+    bad = {"name": "f", "parameters": {"type": "dict", "properties": {"a": {"type": "file"}}}}
+    asked = [
+        _question("a0", [SHELF]),
+        "{",
+        _question("a2", [bad]),
+        _question("a3", [SHELF]),
+        _question("a0", [SHELF]),
+        _question("a5", [SHELF, {**SHELF, "name": "shelf_find"}]),
+        _question("a6", [SHELF]),
+        {**_question("a7", [SHELF]), "question": [[], []]},
+    ]
+    answered = [
+        _answer("a0", [right]),
+        _answer("a3", [{"shelf.find": {"title": "atlas"}}]),
+        _answer("a6", [{"f": {}}]),
+        "NaN",
+    ]
+    _written(tmp_path, "x", asked, answered)
+    assert [said.partition(". Fix")[0] for said in _mistakes(tmp_path)] == [
+        "BFCL_x.json:2: this line is not JSON",
+        "possible_answer_BFCL_x.json:4: this line is not JSON",
+        "possible_answer_BFCL_x.json:2: ground_truth.0: an argument has a list of allowed values",
+        "BFCL_x.json:3: function.0.parameters.properties.a.type: this type is not known here",
+        "BFCL_x.json:4: id: no line of the answers can be read for this id",
+        "BFCL_x.json:5: id: this id is there twice",
+        "BFCL_x.json:6: function: two functions have one name",
+        "BFCL_x.json:7: function: the answer calls a function that is not offered",
+        "BFCL_x.json:8: a line has an id, a question of one turn by the user, and functions",
+    ]
+
+
+def test_a_folder_without_questions_or_without_answers_is_a_mistake(tmp_path: Path) -> None:
+    assert "there are no questions here" in _mistakes(tmp_path)[0]
+    (tmp_path / "BFCL_x.json").write_text(json.dumps(_question("a", [SHELF])), encoding="utf-8")
+    assert _mistakes(tmp_path)[0].startswith("possible_answer_BFCL_x.json: this file cannot be read")
+
+
+def test_a_sample_takes_of_each_category_its_share_and_a_larger_one_holds_it(tmp_path: Path) -> None:
+    right = {"shelf.find": {"title": ["atlas"]}}
+    for category, count in (("a", 40), ("b", 20)):
+        names = [f"{category}{at}" for at in range(count)]
+        _written(
+            tmp_path,
+            category,
+            [_question(name, [SHELF]) for name in names],
+            [_answer(name, [right]) for name in names],
+        )
+    dataset = read_dataset(tmp_path)
+    small, large, other = dataset.sample(15, 1), dataset.sample(30, 1), dataset.sample(15, 2)
+    assert [item.category for item in small] == ["a"] * 10 + ["b"] * 5
+    assert set(map(str, small)) < set(map(str, large))
+    assert [item.id for item in small] != [item.id for item in other]
+    assert dataset.sample(None, 1) == dataset.items == dataset.sample(60, 3)
+
+
+def test_the_digest_of_a_dataset_is_that_of_what_its_files_say(tmp_path: Path) -> None:
+    right = {"shelf.find": {"title": ["atlas"]}}
+    first = read_dataset(_written(tmp_path, "a", [_question("a", [SHELF])], [_answer("a", [right])]))
+    again = read_dataset(_written(tmp_path, "a", [_question("a", [SHELF])], [_answer("a", [right])]))
+    other = read_dataset(_written(tmp_path, "a", [_question("a", [SHELF], "?")], [_answer("a", [right])]))
+    assert first.digest == again.digest != other.digest
+
+
+PUBLIC = Path(__file__).parents[4] / ".." / "shared" / "vectors" / "bfcl"
+
+
+@pytest.mark.skipif(not PUBLIC.is_dir(), reason="the public vectors are not here")
+def test_the_public_files_are_read_whole() -> None:
+    assert len(read_dataset(PUBLIC).items) == 300
