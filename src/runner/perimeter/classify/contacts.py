@@ -104,7 +104,7 @@ CONTACTS: Final = (
         check=phones.national,
         context=_CALL,
         needs_context=True,
-        trigger=r"[03][0-9]{1,4}\)?(?:[ ./\-]{0,3}[0-9]){2}",
+        trigger=r"[0-9]{2}\)?(?:[ ./\-]{0,3}[0-9]){2}",  # any first digit: else too many states
     ),
     Rule(
         name="phone-mobile",

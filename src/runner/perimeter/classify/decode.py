@@ -40,6 +40,7 @@ _TEXT_SHARE: Final = 0.85
 
 _PACKED: Final = {b"\x1f\x8b\x08\0": 10, b"x\x01": 2, b"x\x5e": 2, b"x\x9c": 2, b"x\xda": 2}
 """How gzip (without a file name) and zlib data begin, and how long their headers are."""
+_PACKED_FIRST: Final = frozenset(start[:1] for start in _PACKED)
 _UNPACKED: Final = 32
 """How many times its own length packed data may unpack to and still be read."""
 UNPACKABLE: Final = b"\x02packed beyond reading\x03"
@@ -115,8 +116,10 @@ def _is_mixed(run: bytes) -> bool:
 def _base64_run(reading: Reading, start: int, end: int) -> Iterator[Reading]:
     """Yield the run decoded whole; where that is no text, each line at the first alignment that is."""
     run = reading.data[start:end]
+    first = int(b"\n" not in run)  # the run is its one line: not twice
     attempts = chain(
-        [(start, run, 0)], ((at, line, shift) for at, line in _lines(start, run) for shift in range(4))
+        [(start, run, 0)],
+        ((at, line, shift) for at, line in _lines(start, run) for shift in range(first, 4)),
     )
     opened_to = start
     for at, line, shift in attempts:
@@ -161,6 +164,8 @@ def _inflate(data: bytes) -> bytes:
 
     The checksum at the end is not asked for: who reads the data elsewhere may not ask either.
     """
+    if data[:1] not in _PACKED_FIRST:
+        return data
     header = next((size for start, size in _PACKED.items() if data.startswith(start)), 0)
     if not header:
         return data

@@ -10,6 +10,7 @@ look-ups at each known word.
 """
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
@@ -109,7 +110,10 @@ class Clients:
     def find(self, data: bytes, words: Sequence[bytes]) -> Iterator[Mention]:
         """Yield the mentions in `data`, a folded text, whose words are `words`."""
         known = [at for at, word in enumerate(words) if word in self._vocabulary]
-        found = [name for at in known for name in (*self._names_at(words, at), *self._initials_at(words, at))]
+        kept = [at for at, word in enumerate(words) if word not in _SKIPPED] if known else []
+        found = [
+            name for at in known for name in (*self._names_at(words, kept, at), *self._initials_at(words, at))
+        ]
         starts = starts_of(data) if found else []
         for each in found:
             if each.initial is not None and not _is_initial(data, starts[each.initial]):
@@ -117,18 +121,19 @@ class Clients:
             end = starts[each.last] + len(words[each.last])
             yield Mention(start=starts[each.first], end=end, rule=each.rule, data_class=each.data_class)
 
-    def _names_at(self, words: Sequence[bytes], at: int) -> Iterator[_Name]:
-        """Yield the names of which word `at` is the first word that is known."""
-        reach = range(max(0, at - 2), min(len(words), at + 2 * self._longest + 1))
-        kept = [index for index in reach if index == at or words[index] not in _SKIPPED]
-        texts, here = [words[index] for index in kept], kept.index(at)
+    def _names_at(self, words: Sequence[bytes], kept: Sequence[int], at: int) -> Iterator[_Name]:
+        """Yield the names of which word `at` is the first word that is known; `kept` are those that count."""
+        first = bisect_left(kept, at - 2)
+        kept = kept[first : first + 2 * self._longest + 3]
+        kept = kept[: bisect_left(kept, at + 2 * self._longest + 1)]
+        texts, here = tuple([words[index] for index in kept]), kept.index(at)
         for size in self._sizes:
-            data_class = self._exact.get(tuple(texts[here : here + size]))
+            data_class = self._exact.get(texts[here : here + size])
             if data_class is not None and here + size <= len(texts):
                 yield _Name(at, kept[here + size - 1], "client-register", data_class)
         for size in self._sizes:
             for start in range(max(here - 1, 0), here + 1) if size > 1 else ():
-                window = tuple(texts[start : start + size])
+                window = texts[start : start + size]
                 if len(window) == size:
                     last = kept[start + size - 1]
                     yield from (

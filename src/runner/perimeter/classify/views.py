@@ -14,7 +14,7 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 from runner.perimeter.classify.model import View
 from runner.perimeter.classify.words import words_of
@@ -39,11 +39,11 @@ _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Characters that Unicode counts as letters or symbols and that draw nothing."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
+class Piece(NamedTuple):
     """A part of a view: from byte `at` on, it stands for `start` to `end` of what the view was made from.
 
-    A literal piece is the same characters, one for one; any other stands for its whole range.
+    A literal piece is the same characters, one for one; any other stands for its whole range. A text may have
+    one for each character, so it is a tuple, which is made four times as fast.
     """
 
     at: int
@@ -127,7 +127,7 @@ class Draft:
 
     def _add(self, text: str, start: int, end: int, *, literal: bool) -> None:
         if text:
-            self._pieces.append(Piece(at=self._size, start=start, end=end, literal=literal))
+            self._pieces.append(Piece(self._size, start, end, literal))
             self._kept.append(text)
             self._size += len(text)
 

@@ -97,3 +97,10 @@ def test_a_short_text_in_every_way_of_writing_is_read_to_its_end() -> None:
     readings = every_reading(text)
     assert len(readings) > 20
     assert all(len(reading.pieces) != 1 or reading.parent for reading in readings)
+
+
+def test_the_rules_that_numbers_wake_do_not_depend_on_the_digits() -> None:
+    """I6's bound: an automaton that tells digits apart has a state for every row of digits it has seen."""
+    prefilter = Classifier()._prefilter
+    woken = {prefilter.hits(f" {digit}".encode() * 3 + digit.encode() * 12 + b" ") for digit in "0123456789"}
+    assert len(woken) == 1
