@@ -3,7 +3,8 @@
 
     python scripts/golden_trace.py [FOLDER]      (default: contracts/trace/v1/golden)
 
-`studio` is a book of two complete logs with every kind of record but `recovery`. In `interrupted` the power
+`quiet` is a book of a start and a stop. `studio` is a book of two complete logs with every kind of record but
+`recovery`. In `interrupted` the power
 fails in the middle of a batch, and the next log accounts for it; `broken-off` is the same book without that
 next log. Beside each book lie its auditor's pin and its salts; `verdicts.json` says what a verifier must
 answer. The keys are public: never use them.
@@ -340,6 +341,14 @@ def probe(trace: Trace) -> None:
     announce(trace, "local", "small-instruct", Locality.L1)
 
 
+def quiet() -> Author:
+    """Return the book of one log in which nobody asked anything."""
+    author = Author("quiet")
+    with author.open() as trace:
+        announce(trace, "local", "small-instruct", Locality.L0)
+    return author
+
+
 def studio() -> Author:
     """Return the book of two complete logs."""
     author = Author("studio")
@@ -407,12 +416,13 @@ def interrupted() -> Author:
 
 def main(folder: Path) -> None:
     """Write the books under `folder`."""
+    quiet().write(folder, "quiet")
     studio().write(folder, "studio")
     author = interrupted()
     author.write(folder, "interrupted")
     author.store.files.popitem()
     author.write(folder, "broken-off")
-    verdicts = {"broken-off": "INCOMPLETE", "interrupted": "PASS", "studio": "PASS"}
+    verdicts = {"broken-off": "INCOMPLETE", "interrupted": "PASS", "quiet": "PASS", "studio": "PASS"}
     (folder / "verdicts.json").write_text(json.dumps(verdicts, indent=2) + "\n", encoding="ascii")
 
 

@@ -89,7 +89,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "recovery-differs": ("FAIL", "recovery does not state what the log before it is"),
     "after-close": ("FAIL", "something other than one seal follows close"),
     "never-sealed": ("INCOMPLETE", "a log has no seal"),
-    "log-open": ("INCOMPLETE", "a log has no close, and no recovery accounts for it"),
+    "log-open": ("INCOMPLETE", "a log does not end with a sealed close, and no recovery accounts for it"),
     "unsealed-tail": ("INCOMPLETE", "lines after the last seal, and no recovery accounts for them"),
     "torn-tail": ("INCOMPLETE", "bytes after the last whole line, and no recovery accounts for them"),
     # rules
@@ -1052,7 +1052,7 @@ class Log:
             shortfalls.append(("never-sealed", 0))
         elif self.unsealed():
             shortfalls.append(("unsealed-tail", self.last_seal + 1))
-        if self.closed_at is None:
+        if not self.complete():
             shortfalls.append(("log-open", self.tree.size))
         if self.torn_bytes:
             shortfalls.append(("torn-tail", self.tree.size))

@@ -28,6 +28,8 @@ def _load(name: str, path: Path) -> ModuleType:
 
 _load("akaion_verify", HERE.parent / "akaion_verify.py")
 bookbuilder = _load("bookbuilder", HERE / "bookbuilder.py")
+_load("mutants", HERE / "mutants.py")
+_load("battery", HERE / "battery.py")
 
 
 @pytest.fixture

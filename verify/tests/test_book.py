@@ -190,13 +190,17 @@ def test_a_closed_log_without_its_last_seal_is_incomplete(folder: Path, pin: Pat
     log = LogBuilder().open().close()
     log.lines.pop()
     log.write(folder)
-    assert verdict(folder, pin) == ("INCOMPLETE", 2, [("unsealed-tail", 0, 2)])
+    assert verdict(folder, pin) == ("INCOMPLETE", 2, [("unsealed-tail", 0, 2), ("log-open", 0, 3)])
 
 
 def test_a_lost_last_newline_is_incomplete(folder: Path, pin: Path) -> None:
     log = closed(folder)
     (folder / log.name).write_bytes(log.content()[:-1])
-    assert verdict(folder, pin) == ("INCOMPLETE", 2, [("unsealed-tail", 0, 2), ("torn-tail", 0, 3)])
+    assert verdict(folder, pin) == (
+        "INCOMPLETE",
+        2,
+        [("unsealed-tail", 0, 2), ("log-open", 0, 3), ("torn-tail", 0, 3)],
+    )
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\n"[:0]])
