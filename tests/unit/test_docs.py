@@ -90,7 +90,9 @@ CLI: Final = dict(cli_commands())
 
 
 def options_of(command: Any) -> set[str]:
-    return {option for parameter in command.params for option in parameter.opts if option.startswith("-")}
+    """Return its options; an option that can be switched off counts in both words."""
+    words = (word for parameter in command.params for word in (*parameter.opts, *parameter.secondary_opts))
+    return {word for word in words if word.startswith("-")}
 
 
 def unknown_to_cli(line: str) -> Iterator[str]:

@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -43,7 +43,7 @@ def real_books() -> dict[str, tuple[Book, str]]:
     files = {name: read_files(GOLDEN / name) for name in BOOKS}
     return {
         name: (
-            Book(held, {each: data for other in BOOKS if other != name for each, data in files[other].items()}),
+            Book(held, [data for other in BOOKS if other != name for data in files[other].values()]),
             (GOLDEN / f"{name}.pin").read_text(encoding="ascii"),
         )
         for name, held in files.items()
@@ -97,21 +97,13 @@ class Page:
 
     def verify(self, book: str, altered: Mutant, pin: str) -> dict[str, Any]:
         """Return its report on an altered book."""
-        edits = [[file, start, end, base64.b64encode(put).decode()] for file, start, end, put in altered.edits]
+        edits = [[*place, base64.b64encode(put).decode()] for *place, put in altered.edits]
         report: dict[str, Any] = self.ask({"book": book, "edits": edits, "pin": pin})
         return report
 
     def close(self) -> None:
         """End it."""
         self.process.communicate()
-
-    def __enter__(self) -> Page:
-        """Return itself."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """End it."""
-        self.close()
 
 
 @dataclass
@@ -155,10 +147,10 @@ def remembered() -> Iterator[None]:
 
 
 def run(count: int, compared: int, seed: int, node: str | None, place: Path) -> Iterator[Tally]:
-    """Judge `count` mutants, spread over the books, and `compared` of them twice; yield the tally as it grows."""
+    """Judge `count` mutants, and `compared` of them with both verifiers; yield the tally as it grows."""
     books, tally = real_books(), Tally()
     folders = {name: Folder(place / name, pin) for name, (_, pin) in books.items()}
-    with remembered(), Page(node) if node and compared else nullcontext() as page:
+    with remembered(), closing(Page(node)) if node and compared else nullcontext() as page:
         if page:
             page.learn({name: book.files for name, (book, _) in books.items()})
         for number in range(seed, seed + count):
@@ -185,8 +177,10 @@ def main() -> int:
     if chosen.page and node is None:
         parser.error("--page needs Node (https://nodejs.org)")
     tally = Tally()
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if Path("/dev/shm").is_dir() else None) as place:  # noqa: S108
-        for done, tally in enumerate(run(chosen.mutants, chosen.page, chosen.seed, node, Path(place)), 1):
+    memory = Path("/dev/shm")  # noqa: S108 - a folder in memory, where there is one
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as place:
+        for tally in run(chosen.mutants, chosen.page, chosen.seed, node, Path(place)):
+            done = tally.mutants.total()
             if done % 10_000 == 0 or done == chosen.mutants:
                 print(f"\r{done:,} of {chosen.mutants:,}", end="", file=sys.stderr, flush=True)
     print(file=sys.stderr)

@@ -45,12 +45,12 @@ class Mutant:
 class Book:
     """The files of a book, and where its lines stand."""
 
-    def __init__(self, files: dict[str, bytes], others: dict[str, bytes]) -> None:
+    def __init__(self, files: dict[str, bytes], others: list[bytes]) -> None:
         """Take the `files` of the book, and `others` from which a forger may take lines."""
         self.files = files
         self.names = sorted(files)
         self.lines = {name: data.splitlines(keepends=True) for name, data in files.items()}
-        self.foreign = [line for data in others.values() for line in data.splitlines(keepends=True)]
+        self.foreign = [line for data in others for line in data.splitlines(keepends=True)]
         self.offsets = {}
         for name, lines in self.lines.items():
             at, starts = 0, []
@@ -67,7 +67,12 @@ class Book:
     def place(self, name: str, at: int) -> tuple[int, int]:
         """Return the log number and the seq of the line that holds byte `at`."""
         seq = sum(start <= at for start in self.offsets[name]) - 1
-        return int(name.split("-")[0]), seq
+        return number(name), seq
+
+
+def number(name: str) -> int:
+    """Return the log number in the name of a log."""
+    return int(name.partition("-")[0])
 
 
 def read_files(folder: Path) -> dict[str, bytes]:
@@ -120,7 +125,7 @@ def append(book: Book, random: Random) -> Mutant:
     name = random.choice(book.names)
     end = len(book.files[name])
     put = random.choice((random.randbytes(random.randrange(1, 9)), b"\n", _any_line(book, random)))
-    return Mutant("append", (Edit(name, end, end, put),), (int(name.split("-")[0]), len(book.lines[name])))
+    return Mutant("append", (Edit(name, end, end, put),), (number(name), len(book.lines[name])))
 
 
 # --- lines -------------------------------------------------------------------------------------------------
@@ -141,7 +146,7 @@ def delete_lines(book: Book, random: Random) -> Mutant:
     name, first = _line(book, random)
     last = min(first + random.choice((0, 0, 1, 2, 5)), len(book.lines[name]) - 1)
     edit = Edit(name, book.span(name, first)[0], book.span(name, last)[1], b"")
-    one = (int(name.split("-")[0]), first) if first == last else None
+    one = (number(name), first) if first == last else None
     return Mutant("delete lines", (edit,), one)
 
 
@@ -150,7 +155,7 @@ def repeat_line(book: Book, random: Random) -> Mutant:
     name, seq = _line(book, random)
     end = book.span(name, seq)[1]
     edit = Edit(name, end, end, book.lines[name][seq])
-    return Mutant("repeat line", (edit,), (int(name.split("-")[0]), seq + 1))
+    return Mutant("repeat line", (edit,), (number(name), seq + 1))
 
 
 def swap_lines(book: Book, random: Random) -> Mutant:
@@ -160,8 +165,11 @@ def swap_lines(book: Book, random: Random) -> Mutant:
     second += second >= first
     first, second = sorted((first, second))
     lines = book.lines[name]
-    edits = (Edit(name, *book.span(name, second), lines[first]), Edit(name, *book.span(name, first), lines[second]))
-    return Mutant("swap lines", edits, (int(name.split("-")[0]), first))
+    edits = (
+        Edit(name, *book.span(name, second), lines[first]),
+        Edit(name, *book.span(name, first), lines[second]),
+    )
+    return Mutant("swap lines", edits, (number(name), first))
 
 
 def splice_line(book: Book, random: Random) -> Mutant:
@@ -171,7 +179,7 @@ def splice_line(book: Book, random: Random) -> Mutant:
     put = _any_line(book, random)
     if random.random() < 0.5 or put == book.lines[name][seq]:
         end = start
-    return Mutant("splice line", (Edit(name, start, end, put),), (int(name.split("-")[0]), seq))
+    return Mutant("splice line", (Edit(name, start, end, put),), (number(name), seq))
 
 
 def splice_log(book: Book, random: Random) -> Mutant:
@@ -181,7 +189,7 @@ def splice_log(book: Book, random: Random) -> Mutant:
     tail = random.choice(tails)
     put = b"".join(tail[random.randrange(len(tail)) :])
     edit = Edit(name, book.span(name, seq)[0], len(book.files[name]), put)
-    return Mutant("splice log", (edit,), (int(name.split("-")[0]), seq))
+    return Mutant("splice log", (edit,), (number(name), seq))
 
 
 # --- meaning -----------------------------------------------------------------------------------------------
@@ -222,14 +230,16 @@ def alias(book: Book, random: Random) -> Mutant:
     """A line says the same, or nearly, in another spelling."""
     name, seq = _whole_line(book, random)
     put = random.choice(_ALIASES)(book.lines[name][seq].decode())
-    return Mutant("alias", (Edit(name, *book.span(name, seq), put),), (int(name.split("-")[0]), seq))
+    return Mutant("alias", (Edit(name, *book.span(name, seq), put),), (number(name), seq))
 
 
 def relabel(book: Book, random: Random) -> Mutant:
     """A word, a number or a flag in a record is another one of its kind, written canonically."""
     name, seq = _whole_line(book, random)
     text = book.lines[name][seq].decode()
-    places = list(re.finditer(r'"C[0-3]"|true|false|"(?:allow|deny|ask|allowed|denied|ok|remote|L0)"|:[0-9]+', text))
+    places = list(
+        re.finditer(r'"C[0-3]"|true|false|"(?:allow|deny|ask|allowed|denied|ok|remote|L0)"|:[0-9]+', text)
+    )
     place = random.choice(places)
     old = place.group()
     if old in ("true", "false"):
@@ -237,9 +247,11 @@ def relabel(book: Book, random: Random) -> Mutant:
     elif old.startswith(":"):
         new = f":{int(old[1:]) + random.choice((1, 7))}"
     else:
-        new = random.choice([f'"{word}"' for word in ("C0", "C1", "C2", "C3", "allow", "deny") if f'"{word}"' != old])
+        new = random.choice(
+            [f'"{word}"' for word in ("C0", "C1", "C2", "C3", "allow", "deny") if f'"{word}"' != old]
+        )
     put = (text[: place.start()] + new + text[place.end() :]).encode()
-    return Mutant("relabel", (Edit(name, *book.span(name, seq), put),), (int(name.split("-")[0]), seq))
+    return Mutant("relabel", (Edit(name, *book.span(name, seq), put),), (number(name), seq))
 
 
 WAYS: tuple[Callable[[Book, Random], Mutant], ...] = (
@@ -259,9 +271,9 @@ WAYS: tuple[Callable[[Book, Random], Mutant], ...] = (
 """The ways to alter a book, the common ones more than once."""
 
 
-def mutant(book: Book, number: int) -> Mutant:
-    """Return mutant `number` of a book; it differs from the book."""
-    random = Random(number)
+def mutant(book: Book, which: int) -> Mutant:
+    """Return mutant `which` of a book; it differs from the book."""
+    random = Random(which)
     while True:
         made = random.choice(WAYS)(book, random)
         if made.apply(book.files) != book.files:

@@ -15,13 +15,12 @@ PARTS, EACH = 8, 2_500
 """20,000 mutants, in parts that workers can share; `make test-mutants` judges a million."""
 
 
-@pytest.fixture(scope="module")
-def golden() -> None:
-    if not battery.GOLDEN.is_dir():
-        pytest.skip("the golden books are not beside this checkout")
+pytestmark = pytest.mark.skipif(
+    not battery.GOLDEN.is_dir(), reason="the golden books are not beside this checkout"
+)
 
 
-def test_each_real_book_passes_as_it_is(golden: None, tmp_path: Path) -> None:
+def test_each_real_book_passes_as_it_is(tmp_path: Path) -> None:
     verdicts = {
         name: battery.Folder(tmp_path / name, pin).verify(book.files)["verdict"]
         for name, (book, pin) in battery.real_books().items()
@@ -30,7 +29,7 @@ def test_each_real_book_passes_as_it_is(golden: None, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_altered_book_is_accepted(golden: None, part: int, tmp_path: Path) -> None:
+def test_no_altered_book_is_accepted(part: int, tmp_path: Path) -> None:
     """I4: every alteration is refused, none brings the verifier down, and single edits are placed."""
     *_, tally = battery.run(EACH, 0, part * EACH, None, tmp_path)
     assert tally.mutants.total() == EACH

@@ -307,6 +307,34 @@ def test_a_record_is_shown_inert_and_a_denial_is_in_it(akaion: Any, tmp_path: Pa
     assert data["logs"][0]["records"] == [record]
 
 
+def test_i4_a_record_is_carried_in_the_page_that_verifies_it_and_no_name_in_it_ends_the_data(
+    akaion: Any, tmp_path: Path
+) -> None:
+    """Every name that ends in .jsonl is carried, wrong ones too: the page, not this program, judges them."""
+    (tmp_path / "book").mkdir()
+    log, stray, link = f"000000-{'0' * 32}.jsonl", "<script>.jsonl", "link.jsonl"
+    for name in (log, stray, "notes.txt"):
+        (tmp_path / "book" / name).write_bytes(b"torn")
+    (tmp_path / "book" / link).symlink_to(tmp_path / "book" / log)
+    status, out, err = akaion("trace", "open", "book", "--output", "page.html", "--no-browser")
+    assert (status, out, err) == (0, "page.html\n", "")
+    page = Path("page.html").read_text(encoding="utf-8")
+    data = page.partition('<script type="application/json" id="book">')[2].partition("</script>")[0]
+    assert json.loads(data) == {"files": [[log, "dG9ybg=="], [stray, "dG9ybg=="], [link, None]]}
+    assert "<" not in data
+    assert page.count("<script>\n") == 2
+    assert stat.S_IMODE(Path("page.html").stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize("folder", ["nowhere", "empty"])
+def test_no_page_is_made_of_a_folder_without_a_record(akaion: Any, tmp_path: Path, folder: str) -> None:
+    (tmp_path / "empty").mkdir()
+    status, _, err = akaion("trace", "open", folder, "-o", "page.html", "--no-browser")
+    assert status == 1
+    assert "Fix:" in err
+    assert not Path("page.html").exists()
+
+
 # --- models --------------------------------------------------------------------------------------
 
 

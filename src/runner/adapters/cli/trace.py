@@ -2,9 +2,10 @@
 """`akaion trace`: what the record says, as a timeline.
 
 Owns the display. This reads; it does not prove. Whether a line is what was written then is `akaion-verify`'s
-to say, on another machine, with a pin.
+to say, on another machine, with a pin; `open` hands the book to its page.
 """
 
+import webbrowser
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -13,8 +14,9 @@ import typer
 from rich.text import Text
 
 from runner.adapters.cli.book import Log, Row, read_book
+from runner.adapters.cli.carried import carry, write_page
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
-from runner.adapters.cli.screen import output, print_json, print_line, print_table
+from runner.adapters.cli.screen import errors, output, print_json, print_line, print_table
 
 _COLUMNS: Final = ("seq", "time (UTC)", "task", "kind", "decision", "class", "backend, tool", "note")
 _STYLES: Final = {
@@ -61,6 +63,33 @@ def show(
 def path(*, profile: ProfileOption = DEFAULT) -> None:
     """Print the folder of the profile's record: what an auditor gets."""
     print_line(output(), str(inspect(profile).places.trace))
+
+
+@app.command("open", epilog="Example:  akaion trace open --output record.html --no-browser")
+def open_page(
+    folder: Annotated[Path | None, typer.Argument(help="A trace folder; without it, the profile's.")] = None,
+    *,
+    profile: ProfileOption = DEFAULT,
+    target: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Write the page here, not to a temporary file.")
+    ] = None,
+    browser: Annotated[bool, typer.Option(help="Show the page in the browser.")] = True,
+    as_json: JsonOption = False,
+) -> None:
+    """Verify the record in a page: verdict, timeline, what left by class, and why each record is trusted.
+
+    The page is the second verifier with the book in it. It makes no request, works without the runner, and
+    can be handed on. Paste the pin there: a verdict without one is UNTRUSTED.
+    """
+    place = inspect(profile).places.trace if folder is None else folder
+    written = write_page(carry(place), target)
+    shown = browser and webbrowser.open(written.absolute().as_uri())
+    if as_json:
+        print_json({"folder": str(place), "page": str(written), "shown": shown})
+        return
+    print_line(output(), str(written))
+    if browser and not shown:
+        print_line(errors(), "no browser could be started: open that file in one", "yellow")
 
 
 def _log_data(log: Log) -> dict[str, object]:
