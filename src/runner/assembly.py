@@ -36,12 +36,14 @@ from runner.capability.registers import read_register
 from runner.capability.tools.beneath import identity_of
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.transport.clock import SystemClock, SystemEntropy
+from runner.capability.transport.findings import FileFindings
 from runner.capability.transport.http import HttpTransport
 from runner.capability.transport.inprocess import EngineTransport
 from runner.capability.transport.keys import FileSigner, export_pin
 from runner.capability.transport.locality import LoopbackCheck
 from runner.capability.transport.logstore import FolderLogStore, read_boot_id
 from runner.capability.transport.salts import FileSaltStore
+from runner.kernel.capabilities import Capabilities
 from runner.kernel.config import Config, LocalInference, RemoteInference, parse_config
 from runner.kernel.errors import ConfigError, LoopError, Mistake, ModelError, SealError
 from runner.kernel.inference import Address
@@ -54,6 +56,7 @@ from runner.kernel.ports import (
     Embedder,
     Endpoint,
     Locality,
+    Probeable,
     SaltStore,
     SecondOpinion,
     ServerCheck,
@@ -67,6 +70,7 @@ from runner.perimeter.gate import Perimeter
 from runner.perimeter.grants import Blame, compile_policy, pin_policy, policy_document
 from runner.perimeter.opinions import Adviser, Opinions, PluggedIn
 from runner.perimeter.policy import Policy
+from runner.perimeter.probing import Probe
 from runner.perimeter.release import BackendTerms, Rules
 from runner.perimeter.second_model import LocalModel
 from runner.perimeter.toolbox import SealedTools
@@ -81,6 +85,8 @@ REMOTE: Final = "remote"
 """The names of the two backends a profile configures, as in the trace."""
 OPINION: Final = "opinion"
 """The name of the model that is asked for a second opinion, and for nothing else."""
+FINDINGS: Final = "backend-caps.json"
+"""The file in the home directory that keeps what backends were seen to do."""
 EMBEDDINGS: Final = "embeddings"
 """What the name of a backend's embedding model ends in: `local-embeddings` is another backend on record."""
 _ENDPOINT: Final = re.compile(r"[A-Za-z]+://[^\x00-\x20\x7f/?#@\\]+(/|/v1/?)?")
@@ -225,6 +231,24 @@ class Runtime:
             raise SealError(f"the profile configures no {name} backend")
         return self.perimeter.seal(self._backends[name], embedder=self._embedders.get(name))
 
+    async def capabilities(self, name: str) -> Capabilities:
+        """Return what the backend "local" or "remote" was seen to do, asked at the first need.
+
+        What was found at an earlier start stands as long as runtime, model and template are the same. Raises
+        `SealError` without such a backend, and `TraceError`.
+        """
+        return await self.client_for(name).capabilities()
+
+    async def probe(self, name: str, *, forms: bool = False) -> Probe:
+        """Find out afresh what the backend "local" or "remote" does, and put it on record.
+
+        With `forms`, the forms of its protocol that are never used are tried instead, for a person to read.
+        Raises as `capabilities` does.
+        """
+        if name not in self._backends:
+            raise SealError(f"the profile configures no {name} backend")
+        return await self.perimeter.probe(self._backends[name], forms=forms, fresh=True)
+
     def loop(self, *, on_event: Callable[[Event], None] | None = None) -> AgentLoop:
         """Return an agent loop over this runtime's client and tools, within the profile's budget."""
         limits = self.config.budget
@@ -263,6 +287,7 @@ class Runtime:
                 ),
                 approver=self._approver,
                 opinions=self._opinions,
+                findings=FileFindings(akaion_home() / FINDINGS),
             )
             self._resources = opening.pop_all()
         return self
@@ -377,6 +402,7 @@ def registrations_of(
             transport=transport,
             locality=LoopbackCheck(),
             server=None if side == REMOTE else _server_check(model, endpoint),
+            codec=endpoint if isinstance(endpoint, Probeable) else None,
             credential=credential if side == REMOTE else None,
             timeout_s=timeout,
         )

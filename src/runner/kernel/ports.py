@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, runtime_checkable
 
+from runner.kernel.capabilities import Capabilities, Facts, Mechanism
 from runner.kernel.inference import (
     Address,
     Answer,
@@ -24,6 +25,7 @@ from runner.kernel.inference import (
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import JsonObject, ToolSpec
 from runner.kernel.opinions import Opinion
+from runner.kernel.probing import Canary, Heard
 
 
 class Clock(Protocol):
@@ -98,6 +100,49 @@ class Backend(Endpoint, Protocol):
 
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
+
+
+@runtime_checkable
+class Probeable(Backend, Protocol):
+    """A codec that knows how its runtime is asked what it does. Pure, as every codec is."""
+
+    @property
+    def mechanisms(self) -> tuple[Mechanism, ...]:
+        """What to try, in order. The first is what `encode` holds a reply to a schema with."""
+
+    @property
+    def other_forms(self) -> tuple[Mechanism, ...]:
+        """What the protocol also has a place for and this codec never uses, in order."""
+
+    @property
+    def wrapped(self) -> bool:
+        """Whether the runtime takes schemas of objects only."""
+
+    def canary(self, canary: Canary) -> WireRequest:
+        """Return the exact bytes of `canary`: for the first of `mechanisms`, as `encode` has it.
+
+        Raises `BackendError` for one that it cannot express.
+        """
+
+    def heard(self, body: bytes) -> Heard:
+        """Return what `body`, the whole reply to a canary, says; raise `BackendError`."""
+
+    @property
+    def facts_asked(self) -> tuple[WireRequest, ...]:
+        """What to ask the runtime about itself: its build, model and template. Holds no content."""
+
+    def facts(self, answers: Sequence[Answer | None]) -> Facts:
+        """Return what `answers` (None: there was none) say, in the order of `facts_asked`. Total."""
+
+
+class FindingStore(Protocol):
+    """Keeps what backends were seen to do from one start to the next, for this user only."""
+
+    def find(self, key: str) -> Capabilities | None:
+        """Return what was kept under `key` (64 hex digits); None for nothing, or nothing to be believed."""
+
+    def keep(self, key: str, found: Capabilities) -> None:
+        """Keep `found` under `key`, whole or not at all. What cannot be kept is found again next time."""
 
 
 class Embedder(Endpoint, Protocol):

@@ -13,6 +13,7 @@ from typing import Any, Protocol, assert_never, final
 
 import anyio.to_thread
 
+from runner.kernel.capabilities import Capabilities
 from runner.kernel.decisions import Allowed, Denied, Redacted
 from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealError, raises_bare
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest
@@ -24,6 +25,7 @@ from runner.kernel.ports import (
     Embedder,
     Endpoint,
     LocalityCheck,
+    Probeable,
     ServerCheck,
     Transport,
 )
@@ -49,13 +51,15 @@ OnText = Callable[[str], None]
 class Registration:
     """A backend the profile configures: its terms, and the only way its bytes travel.
 
-    `server` asks a local server about itself; without one, loopback is all that is checked.
+    `server` asks a local server about itself; without one, loopback is all that is checked. `codec` knows how
+    to ask the runtime what it does; without one, that stays unknown.
     """
 
     terms: BackendTerms
     transport: Transport = field(repr=False)
     locality: LocalityCheck = field(repr=False)
     server: ServerCheck | None = field(default=None, repr=False)
+    codec: Probeable | None = field(default=None, repr=False)
     credential: Credential | None = None
     timeout_s: float = 600.0
 
@@ -82,6 +86,9 @@ class Boundary(Desk, Protocol):
 
     async def check_locality(self, backend: Endpoint) -> Checked:
         """Return how local `backend` is, checked now."""
+
+    async def capabilities(self, backend: Endpoint) -> Capabilities:
+        """Return what `backend` was seen to do, asked at the first need."""
 
     async def second_opinion(self, outgoing: Outgoing, backend: str, task: Task) -> bool:
         """Say whether somebody was asked about what would leave: then it is to be judged again."""
@@ -117,6 +124,15 @@ class SealedClient(Sealed):
     def embeds(self) -> str | None:
         """The model that `embed` asks; None when the profile configures none."""
         return None if self._embedder is None else self._embedder.model
+
+    @raises_bare
+    async def capabilities(self) -> Capabilities:
+        """Return what the backend was seen to do; it is asked at the first need, once per runtime.
+
+        Sends at most five canaries, each on record; see `docs/explanation/probes.md`. Nothing is known of a
+        backend that cannot be asked. Raises `TraceError`.
+        """
+        return await self._boundary.capabilities(self._backend)
 
     @property
     def perimeter(self) -> object:

@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final, final
 
+from runner.kernel.capabilities import UNPROBED, Capabilities
 from runner.kernel.decisions import Denied, Release, Span
 from runner.kernel.errors import PerimeterError, SealError
 from runner.kernel.inference import WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import JsonObject
 from runner.kernel.opinions import Opinion
-from runner.kernel.ports import Approver, Backend, Clock, Embedder, Endpoint, Locality, Tool
+from runner.kernel.ports import Approver, Backend, Clock, Embedder, Endpoint, FindingStore, Locality, Tool
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.declassify import Subtraction
 from runner.perimeter.fixed import exact_text, fixed_backend, fixed_embedder
@@ -25,6 +26,7 @@ from runner.perimeter.opinions import Opinions
 from runner.perimeter.outgoing import Outgoing
 from runner.perimeter.policy import Policy
 from runner.perimeter.probe import grade_address, grade_server
+from runner.perimeter.probing import Probe, probe_backend
 from runner.perimeter.recent import RecentSends
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import Checked, Rules, judge
@@ -38,7 +40,7 @@ from runner.perimeter.validate import unjudgeable
 
 _WITNESS: Final = claim_witness()
 _UNPROBED: Final = caps_digest({"probed": False})
-"""The capabilities of a backend nobody has probed."""
+"""The digest of what is known of a backend that nobody has probed."""
 
 LOCALITY_FRESH_S: Final = 5.0
 """How long a checked locality grade counts, in seconds: one connection's beginning, no more."""
@@ -60,6 +62,7 @@ class Perimeter:
         registrations: Mapping[str, Registration],
         approver: Approver | None = None,
         opinions: Opinions | None = None,
+        findings: FindingStore | None = None,
     ) -> None:
         self.policy = policy
         self.trace = trace
@@ -71,7 +74,9 @@ class Perimeter:
         self._recent = RecentSends()
         self._finished: dict[str, Checked] = {}  # the last whole check of each backend; no half of one
         self._recording = threading.Lock()  # guards _recorded, and a send beside its grade
-        self._recorded: dict[str, Locality] = {}  # the latest grade on record, by backend
+        self._findings = findings
+        self._found: dict[str, Capabilities] = {}  # what each backend was seen to do
+        self._recorded: dict[str, records.Backend] = {}  # the latest record of each backend
 
     def __repr__(self) -> str:
         """Return the registered names only."""
@@ -254,6 +259,34 @@ class Perimeter:
         self._finished[backend.name] = checked
         return checked
 
+    async def capabilities(self, backend: Endpoint) -> Capabilities:
+        """Return what `backend` was seen to do; it is asked at the first need. Raises `TraceError`.
+
+        Two first needs at once may ask twice: both findings are right, and the later one stays.
+        """
+        if backend.name in self._found:
+            return self._found[backend.name]
+        return (await self.probe(backend)).capabilities
+
+    async def probe(self, backend: Endpoint, *, forms: bool = False, fresh: bool = False) -> Probe:
+        """Find out what `backend` does, and put it on record; a `fresh` finding goes by nothing kept before.
+
+        With `forms`, the other forms of its protocol are tried, which no codec uses: that is for people to
+        read, and changes nothing. Raises `SealError` if it is not registered, and `TraceError`.
+        """
+        way = self.registration(backend.name)
+        if way.codec is None:
+            return Probe(capabilities=UNPROBED)
+        came = await probe_backend(
+            self, backend, way.codec, way, store=self._findings, forms=forms, fresh=fresh
+        )
+        if not forms:
+            self._found[backend.name] = came.capabilities
+            checked = self._finished.get(backend.name)
+            with self._recording:
+                self._record_backend(backend, Locality.REMOTE if checked is None else checked.locality)
+        return came
+
     def record_egress(
         self,
         sent: records.Egress,
@@ -272,9 +305,7 @@ class Perimeter:
         lowered its class has expired by the time of the record, and then the send is not on it; `TraceError`.
         """
         with self._recording:
-            if self._recorded.get(backend.name) is not sent.locality:
-                self.trace.append(self._backend_record(backend, sent.locality))
-                self._recorded[backend.name] = sent.locality
+            self._record_backend(backend, sent.locality)
             before = None if lowering is None else lowering.expires
             if lowering is not None:
                 self.trace.append(lowering, task=task, before=before)
@@ -299,12 +330,20 @@ class Perimeter:
         except Exception:  # noqa: BLE001 - as above
             return _NOWHERE
 
-    def _backend_record(self, backend: Endpoint, locality: Locality) -> records.Backend:
-        return records.Backend(
+    def _record_backend(self, backend: Endpoint, locality: Locality) -> None:
+        """Put on record what `backend` is, unless the latest record of it says the same."""
+        found = self._found.get(backend.name)
+        digest = _UNPROBED if found is None else caps_digest(found.as_json())
+        latest = self._recorded.get(backend.name)
+        if latest is not None and (latest.locality, latest.caps_digest) == (locality, digest):
+            return
+        record = records.Backend(
             name=backend.name,
             model=backend.model,
             locality=locality,
             is_local=locality is not Locality.REMOTE,
-            caps_digest=_UNPROBED,
+            caps_digest=digest,
             endpoint_commit=self.trace.commit(str(backend.address).encode()),
         )
+        self.trace.append(record)
+        self._recorded[backend.name] = record

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Questions to a model server about itself, and the record of any send on channel `inference`.
 
-Owns the order of a question: release, record, seal to disk, send, as for a request, but without a task, with
-no content and no credential. Leaves what to ask and what answers mean to a `ServerCheck`. Carries P1, I4, I9,
-and I10: no answer is the answer None, so silence never raises a grade.
+Owns the order of a question: release, record, seal to disk, send, as for a request, but without a task and
+with no content. Leaves what to ask and what answers mean to a `ServerCheck`, or to a codec. Carries P1, I4,
+I9, and I10: no answer is the answer None, so silence never raises a grade.
 """
 
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from runner.kernel.decisions import Allowed, Denied, Redacted, Release
 from runner.kernel.errors import Redirected, TraceError, TraceUnavailable
 from runner.kernel.inference import Address, Answer, WireRequest
 from runner.kernel.labels import Label
-from runner.kernel.ports import Endpoint, Locality, LocalityCheck, ServerCheck, Transport
+from runner.kernel.ports import Credential, Endpoint, Locality, LocalityCheck, ServerCheck, Transport
 from runner.perimeter.release import Checked
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
@@ -75,12 +75,20 @@ def _as_grade(answer: object) -> Locality:
 
 
 async def ask_server(
-    gate: Gate, backend: Endpoint, transport: Transport, questions: Sequence[WireRequest], checked: Checked
+    gate: Gate,
+    backend: Endpoint,
+    transport: Transport,
+    questions: Sequence[WireRequest],
+    checked: Checked,
+    *,
+    credential: Credential | None = None,
+    timeout_s: float = ANSWER_TIMEOUT_S,
 ) -> tuple[Answer | None, ...]:
     """Put `questions` to the server of `backend`, whose address was `checked`; return its answers.
 
-    An answer is None when the question was denied, or got no whole reply in time. A redirect is an answer
-    without a body. Raises `TraceError` when it could not be recorded, and then nothing was sent.
+    An answer is None when the question was denied, or got no whole reply in `timeout_s` seconds. A redirect
+    is an answer without a body. `credential` is for a backend that answers nobody without it. Raises
+    `TraceError` when it could not be recorded, and then nothing was sent.
     """
     decisions = [gate.release(wire, Label(), backend.name, checked=checked) for wire in questions]
     sends = [
@@ -94,7 +102,11 @@ async def ask_server(
     try:
         await anyio.to_thread.run_sync(gate.trace.barrier)
         for decision, sent in asked:
-            answers.append(await _answer(gate.trace, decision, sent, transport))
+            answers.append(
+                await _answer(
+                    gate.trace, decision, sent, transport, credential=credential, timeout_s=timeout_s
+                )
+            )
     except TraceUnavailable:
         raise  # there is no record to put it on
     except BaseException:  # cancelled: what was let go and got no result has this one
@@ -107,13 +119,19 @@ async def ask_server(
 
 
 async def _answer(
-    trace: Trace, decision: Release, sent: records.Egress, transport: Transport
+    trace: Trace,
+    decision: Release,
+    sent: records.Egress,
+    transport: Transport,
+    *,
+    credential: Credential | None,
+    timeout_s: float,
 ) -> Answer | None:
     match decision:
         case Denied():
             return None
         case Allowed() | Redacted():
-            answer, status = await _exchange(decision.wire, transport)
+            answer, status = await _exchange(decision.wire, transport, credential, timeout_s)
         case _:
             assert_never(decision)
     _record_result(trace, sent, status, 0 if answer is None else len(answer.body))
@@ -124,11 +142,13 @@ def _record_result(trace: Trace, sent: records.Egress, status: records.Status, s
     trace.append(records.EgressResult(call_id=sent.call_id, send_id=sent.send_id, status=status, bytes=size))
 
 
-async def _exchange(wire: WireRequest, transport: Transport) -> tuple[Answer | None, records.Status]:
+async def _exchange(
+    wire: WireRequest, transport: Transport, credential: Credential | None, timeout_s: float
+) -> tuple[Answer | None, records.Status]:
     """Send `wire`; return the answer, if there is one, and how the send ended. Cancellation passes."""
     try:
-        with anyio.fail_after(ANSWER_TIMEOUT_S):
-            async with transport.open(wire, credential=None) as reply:
+        with anyio.fail_after(timeout_s):
+            async with transport.open(wire, credential=credential) as reply:
                 body = b""
                 async for chunk in reply.chunks:
                     body += chunk

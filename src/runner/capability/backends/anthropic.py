@@ -7,10 +7,11 @@ Leaves bytes to `protocol`, and the API key to the perimeter, which adds it afte
 Source: the API reference and the types of the anthropic-sdk-python repository, version 2.10.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
+from runner.capability.backends.canaries import anthropic_form, anthropic_heard, canary_wire
 from runner.capability.backends.protocol import (
     IMAGES,
     Events,
@@ -30,10 +31,12 @@ from runner.capability.backends.protocol import (
     parse_object,
     text_of,
 )
+from runner.kernel.capabilities import Facts, Mechanism
 from runner.kernel.errors import BackendError
-from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
+from runner.kernel.inference import Address, Answer, InferenceRequest, Usage, WireRequest
 from runner.kernel.messages import Block, Json, JsonObject, Message, Role
 from runner.kernel.ports import Decoder
+from runner.kernel.probing import Canary, Heard
 
 PATH: Final = "/v1/messages"
 VERSION: Final = "2023-06-01"
@@ -59,7 +62,7 @@ _KEPT: Final = frozenset({"type", "enum", "const", "required", "$ref"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnthropicBackend:
-    """A Messages endpoint at `address`, asked for `model`. Implements `Backend`.
+    """A Messages endpoint at `address`, asked for `model`. Implements `Backend` and `Probeable`.
 
     A schema is loosened to the keywords the API takes, so the reply is validated by whoever asked.
     """
@@ -67,6 +70,15 @@ class AnthropicBackend:
     name: str
     model: str
     address: Address
+
+    mechanisms: ClassVar[tuple[Mechanism, ...]] = (
+        Mechanism.OUTPUT_CONFIG,
+        Mechanism.TOOLS,
+        Mechanism.TOOLS_WITH_FORMAT,
+        Mechanism.TOOL_CHOICE,
+    )
+    other_forms: ClassVar[tuple[Mechanism, ...]] = (Mechanism.TOOL_CHOICE,)
+    wrapped: ClassVar[bool] = True
 
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
@@ -103,6 +115,23 @@ class AnthropicBackend:
         if request.stream:
             return decoder_for(self.name, status, lambda: Stream(self.name, Events().split, parse_event))
         return decoder_for(self.name, status, lambda: Whole(self.name, parse_message))
+
+    def canary(self, canary: Canary) -> WireRequest:
+        """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""
+        return canary_wire(self, canary, uses=self.mechanisms[0], form=anthropic_form)
+
+    def heard(self, body: bytes) -> Heard:
+        """Return what `body`, the whole reply to a canary, says; raise `BackendError`."""
+        return anthropic_heard(body)
+
+    @property
+    def facts_asked(self) -> tuple[WireRequest, ...]:
+        """What the runtime is asked about itself."""
+        return ()
+
+    def facts(self, answers: Sequence[Answer | None]) -> Facts:  # noqa: ARG002 - the Probeable port
+        """Return what `answers` say. Total."""
+        return Facts()
 
 
 def _content(name: str, message: Message) -> Json:

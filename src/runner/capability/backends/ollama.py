@@ -9,9 +9,12 @@ whole one. So `truncate` and `shift` are off, and the context is always stated.
 Source: the API description and types of the ollama/ollama repository, version 0.33.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
+from runner.capability.backends.canaries import canary_wire, ollama_form, ollama_heard
+from runner.capability.backends.facts import ollama_facts, ollama_questions
 from runner.capability.backends.protocol import (
     Lines,
     Part,
@@ -30,9 +33,11 @@ from runner.capability.backends.protocol import (
     reply_budget,
     text_of,
 )
-from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
+from runner.kernel.capabilities import Facts, Mechanism
+from runner.kernel.inference import Address, Answer, InferenceRequest, Usage, WireRequest
 from runner.kernel.messages import JsonObject, Message
 from runner.kernel.ports import Decoder
+from runner.kernel.probing import Canary, Heard
 
 PATH: Final = "/api/chat"
 PICTURES: Final = frozenset({"image/png", "image/jpeg", "image/webp"})
@@ -44,15 +49,24 @@ KEEP_ALIVE: Final = "5m"
 class OllamaBackend:
     """An Ollama server at `address`, asked for `model` with a context of `context` tokens.
 
-    Implements `Backend`. A schema travels as `format`. Some models and servers ignore it, so the reply is
-    validated by whoever asked. Thinking is off: it would spend the reply's budget, and with some models
-    loses the format.
+    Implements `Backend` and `Probeable`. A schema travels as `format`. Some models and servers ignore it, so
+    the reply is validated by whoever asked. Thinking is off: it would spend the reply's budget, and with some
+    models loses the format.
     """
 
     name: str
     model: str
     address: Address
     context: int
+
+    mechanisms: ClassVar[tuple[Mechanism, ...]] = (
+        Mechanism.FORMAT,
+        Mechanism.TOOLS,
+        Mechanism.TOOLS_WITH_FORMAT,
+        Mechanism.TOOL_CHOICE,
+    )
+    other_forms: ClassVar[tuple[Mechanism, ...]] = (Mechanism.TOOL_CHOICE,)
+    wrapped: ClassVar[bool] = False
 
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
@@ -88,6 +102,23 @@ class OllamaBackend:
         if request.stream:
             return decoder_for(self.name, status, lambda: Stream(self.name, Lines().split, parse_line))
         return decoder_for(self.name, status, lambda: Whole(self.name, parse_line))
+
+    def canary(self, canary: Canary) -> WireRequest:
+        """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""
+        return canary_wire(self, canary, uses=self.mechanisms[0], form=ollama_form)
+
+    def heard(self, body: bytes) -> Heard:
+        """Return what `body`, the whole reply to a canary, says; raise `BackendError`."""
+        return ollama_heard(body)
+
+    @property
+    def facts_asked(self) -> tuple[WireRequest, ...]:
+        """What the runtime is asked about itself."""
+        return ollama_questions(self.address, self.model)
+
+    def facts(self, answers: Sequence[Answer | None]) -> Facts:
+        """Return what `answers` say. Total."""
+        return ollama_facts(answers, model=self.model, context=self.context)
 
 
 def _said(name: str, message: Message) -> JsonObject:

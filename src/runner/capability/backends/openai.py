@@ -5,17 +5,22 @@ Owns how they take a reply schema. Leaves the shared shape to `chat`, the broker
 perimeter, which adds it after `release()` (I5), and I/O to the transport. Serves P1.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
+from runner.capability.backends.canaries import canary_wire, chat_form, chat_heard
 from runner.capability.backends.chat import chat_decoder, chat_wire
-from runner.kernel.inference import Address, InferenceRequest, WireRequest
+from runner.kernel.capabilities import Facts, Mechanism
+from runner.kernel.inference import Address, Answer, InferenceRequest, WireRequest
 from runner.kernel.messages import JsonObject
 from runner.kernel.ports import Decoder
+from runner.kernel.probing import Canary, Heard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenAIBackend:
-    """An OpenAI-shaped endpoint at `address`, asked for `model`. Implements `Backend`.
+    """An OpenAI-shaped endpoint at `address`, asked for `model`. Implements `Backend` and `Probeable`.
 
     A schema travels as a strict `response_format`. The endpoint may still ignore it, so the reply is
     validated by whoever asked.
@@ -24,6 +29,21 @@ class OpenAIBackend:
     name: str
     model: str
     address: Address
+
+    mechanisms: ClassVar[tuple[Mechanism, ...]] = (
+        Mechanism.RESPONSE_FORMAT,
+        Mechanism.TOOLS,
+        Mechanism.TOOLS_WITH_FORMAT,
+        Mechanism.RESPONSE_FORMAT_FLAT,
+        Mechanism.TOOL_CHOICE,
+    )
+    other_forms: ClassVar[tuple[Mechanism, ...]] = (
+        Mechanism.RESPONSE_FORMAT_FLAT,
+        Mechanism.TOOL_CHOICE,
+        Mechanism.JSON_OBJECT,
+        Mechanism.GUIDED_JSON,
+    )
+    wrapped: ClassVar[bool] = True
 
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
@@ -35,6 +55,23 @@ class OpenAIBackend:
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
         return chat_decoder(name=self.name, status=status, stream=request.stream)
+
+    def canary(self, canary: Canary) -> WireRequest:
+        """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""
+        return canary_wire(self, canary, uses=self.mechanisms[0], form=chat_form)
+
+    def heard(self, body: bytes) -> Heard:
+        """Return what `body`, the whole reply to a canary, says; raise `BackendError`."""
+        return chat_heard(body)
+
+    @property
+    def facts_asked(self) -> tuple[WireRequest, ...]:
+        """What the runtime is asked about itself."""
+        return ()
+
+    def facts(self, answers: Sequence[Answer | None]) -> Facts:  # noqa: ARG002 - the Probeable port
+        """Return what `answers` say. Total."""
+        return Facts()
 
 
 def _response_format(schema: JsonObject | None) -> JsonObject:

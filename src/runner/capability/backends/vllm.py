@@ -12,14 +12,19 @@ ignored altogether.
 Source: protocol and sampling parameters of vLLM 0.32; `scripts/vllm` holds a real server to this.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
+from runner.capability.backends.canaries import canary_wire, chat_form, chat_heard
 from runner.capability.backends.chat import chat_decoder, chat_wire
+from runner.capability.backends.facts import vllm_facts, vllm_questions
 from runner.capability.backends.protocol import grammar_of, reply_budget
-from runner.kernel.inference import Address, InferenceRequest, WireRequest
+from runner.kernel.capabilities import Facts, Mechanism
+from runner.kernel.inference import Address, Answer, InferenceRequest, WireRequest
 from runner.kernel.messages import JsonObject
 from runner.kernel.ports import Decoder
+from runner.kernel.probing import Canary, Heard
 
 _QUIET: Final[JsonObject] = {
     "include_reasoning": False,
@@ -30,16 +35,31 @@ _QUIET: Final[JsonObject] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VllmBackend:
-    """A vLLM server at `address`, asked for `model`, the name under which it is served. Implements `Backend`.
+    """A vLLM server at `address`, asked for `model`, the name under which it is served.
 
-    `context` is its context in tokens (`--max-model-len`), 0 when that is not known. A prompt that exceeds it
-    is refused by the server, never cut.
+    Implements `Backend` and `Probeable`. `context` is its context in tokens (`--max-model-len`), 0 when that
+    is not known. A prompt that exceeds it is refused by the server, never cut.
     """
 
     name: str
     model: str
     address: Address
     context: int
+
+    mechanisms: ClassVar[tuple[Mechanism, ...]] = (
+        Mechanism.STRUCTURED_OUTPUTS,
+        Mechanism.TOOLS,
+        Mechanism.TOOLS_WITH_FORMAT,
+        Mechanism.GUIDED_JSON,
+        Mechanism.TOOL_CHOICE,
+    )
+    other_forms: ClassVar[tuple[Mechanism, ...]] = (
+        Mechanism.GUIDED_JSON,
+        Mechanism.TOOL_CHOICE,
+        Mechanism.RESPONSE_FORMAT,
+        Mechanism.JSON_OBJECT,
+    )
+    wrapped: ClassVar[bool] = False
 
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
@@ -55,6 +75,23 @@ class VllmBackend:
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
         return chat_decoder(name=self.name, status=status, stream=request.stream)
+
+    def canary(self, canary: Canary) -> WireRequest:
+        """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""
+        return canary_wire(self, canary, uses=self.mechanisms[0], form=chat_form)
+
+    def heard(self, body: bytes) -> Heard:
+        """Return what `body`, the whole reply to a canary, says; raise `BackendError`."""
+        return chat_heard(body)
+
+    @property
+    def facts_asked(self) -> tuple[WireRequest, ...]:
+        """What the runtime is asked about itself."""
+        return vllm_questions(self.address)
+
+    def facts(self, answers: Sequence[Answer | None]) -> Facts:
+        """Return what `answers` say. Total."""
+        return vllm_facts(answers, model=self.model)
 
 
 def _constraint(name: str, schema: JsonObject | None) -> JsonObject:

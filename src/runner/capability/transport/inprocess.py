@@ -17,6 +17,8 @@ import tempfile
 import threading
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from hashlib import sha256
+from importlib import metadata
 from pathlib import Path
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Final, Self
@@ -71,12 +73,16 @@ class EngineTransport:
     async def open(self, wire: WireRequest, *, credential: Credential | None) -> AsyncIterator[WireReply]:
         """Ask the engine and yield its reply. Leaving the context stops the generation.
 
-        A `credential` is ignored: there is nobody to show it to. Raises `TransportError` for an address that
-        is not `inproc`, and `ModelError` as `load()` does.
+        A `credential` is ignored: there is nobody to show it to. What is got from `/props` is said without
+        reading the weights. Raises `TransportError` for an address that is not `inproc`, and `ModelError` as
+        `load()` does.
         """
         del credential
         if wire.address.scheme != "inproc":
             raise TransportError(f"{wire.address} is not the embedded engine")
+        if (wire.method, wire.path) == ("GET", "/props"):
+            yield WireReply(status=200, chunks=_once(json.dumps(self._props()).encode()))
+            return
         job = _Job(wire.body)
         threading.Thread(target=self._serve, args=(job,), name="akaion-engine").start()
         try:
@@ -84,6 +90,19 @@ class EngineTransport:
             yield WireReply(status=_status(first), chunks=_Frames(job, first))
         finally:
             job.cancelled.set()
+
+    def _props(self) -> dict[str, str | int]:
+        """Return what this engine is: its version, a mark of its weights, its context.
+
+        The mark changes with the file: which one it is, its size and when it was written. "" for no file.
+        """
+        try:
+            seen = self._model_path.stat()
+            mark = f"{self._model_path.name} {seen.st_dev} {seen.st_ino} {seen.st_size} {seen.st_mtime_ns}"
+            weights = sha256(os.fsencode(mark)).hexdigest()
+        except OSError:
+            weights = ""
+        return {"build": _version(), "weights": weights, "context": self._context}
 
     def _serve(self, job: "_Job") -> None:
         """Run one job to its end in a worker thread, whatever happens."""
@@ -158,6 +177,17 @@ class _Frames:
         if self._job.stream:
             return b"data: [DONE]\n\n"
         raise StopAsyncIteration
+
+
+async def _once(data: bytes) -> AsyncIterator[bytes]:
+    yield data
+
+
+def _version() -> str:
+    try:
+        return f"xllamacpp {metadata.version('xllamacpp')}"
+    except metadata.PackageNotFoundError:
+        return ""
 
 
 def _refusal(status: int) -> str:
