@@ -298,7 +298,8 @@ class Perimeter:
     ) -> None:
         """Put a send to `backend` on record, after the grade it was judged with and what lowered its class.
 
-        `parts` are the texts that leave with it: they are remembered for the sends to come.
+        `parts` are the texts that leave with it: they are remembered for the sends to come, unless the
+        backend is as local as C3 needs, where whatever they make together may go too.
 
         A grade that is not the latest on record goes first, and no other call's comes between the two: the
         record tells of each send how local its backend was for that very send. Raises `TooLate` when what
@@ -310,7 +311,7 @@ class Perimeter:
             if lowering is not None:
                 self.trace.append(lowering, task=task, before=before)
             self.trace.append(sent, task=task, before=before)
-            if parts:
+            if parts and sent.locality.rank < self._rules.locality_c3.rank:  # else nothing found can matter
                 self._recent.remember(backend.name, parts)
 
     def _checked(self, backend: Endpoint, locality: Locality) -> Checked:

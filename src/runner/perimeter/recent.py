@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What was sent lately: so that what is split over several requests is seen when its last piece leaves.
 
-Owns a short memory of the texts of the last sends to each backend. Of a long text it keeps both ends: seams
-reach no further. It lives in memory, shows in no repr and ends with the runtime (I12). Leaves looking across
-the seams to `seams.py`. Carries I6.
+Owns a short memory of the texts of the last sends to each backend that is less local than C3 needs. Of a long
+text it keeps both ends: seams reach no further. It lives in memory, shows in no repr, ends with the runtime
+(I12). Leaves looking across the seams to `seams.py`. Carries I6.
 """
 
 from collections.abc import Sequence

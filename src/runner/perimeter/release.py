@@ -16,7 +16,7 @@ from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import JsonObject
 from runner.kernel.ports import Classifier, Locality
-from runner.perimeter.classify import EchoIndex, carried, is_picture
+from runner.perimeter.classify import EchoIndex, carried, forget_readings, is_picture
 from runner.perimeter.cuts import Regions
 from runner.perimeter.declassify import Subtraction, class_outside
 from runner.perimeter.fixed import fixed_wire
@@ -82,15 +82,23 @@ class Rules:
         Raises what the classifier raises.
         """
         rules = (self.fragments or self.classifier) if is_picture(text, source) else self.classifier
-        found = max(self.judged.class_of(rules, text, source), self.judged.echo_of(self.echo, text))
+        found = self._found(rules, text, source)
         for each in carried(text):
-            inside = self.judged.class_of(self.classifier, each, None)
-            found = max(found, inside, self.judged.echo_of(self.echo, each))
+            found = max(found, self._found(self.classifier, each, None))
         return found
+
+    def _found(self, classifier: Classifier, text: str, source: str | None) -> DataClass:
+        try:
+            return max(self.judged.class_of(classifier, text, source), self.judged.echo_of(self.echo, text))
+        finally:
+            forget_readings()
 
     def class_outside(self, text: str, source: str | None, regions: Regions) -> DataClass:
         """Return the same for `text` outside of `regions`, which a person let go."""
-        return class_outside(text, regions, self.classifier, self.echo, source)
+        try:
+            return class_outside(text, regions, self.classifier, self.echo, source)
+        finally:
+            forget_readings()
 
     def needed(self, data_class: DataClass) -> Locality:
         """Return the locality grade a local backend needs for content of `data_class`."""
@@ -203,3 +211,5 @@ def detect(
         if rules.fault_as_c3:
             return DataClass.C3
         raise
+    finally:
+        forget_readings()

@@ -21,7 +21,7 @@ from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_label
 from runner.kernel.messages import Block, BlockKind, JsonObject, Media, ToolCall
 from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Classifier, Hit
-from runner.perimeter.classify import EchoIndex, texts_in
+from runner.perimeter.classify import EchoIndex, forget_readings, texts_in
 from runner.perimeter.cuts import Regions
 from runner.perimeter.declassify import Clearances, Cover, class_outside, left_of
 from runner.perimeter.finding import ask_classifier
@@ -331,6 +331,7 @@ class Task:
         if self.redactor is None:
             return list(texts)
         hits = [ask_classifier(self._classifier, text).spans for text in texts]
+        forget_readings()
         for text, found in zip(texts, hits, strict=True):
             self.redactor.learn(text, found)
         return [_veiled(self.redactor, text, found) for text, found in zip(texts, hits, strict=True)]
@@ -473,6 +474,8 @@ def examine(text: str, classifier: Classifier, echo: EchoIndex, *, fault_as_c3: 
         detected, hits = finding.data_class, tuple(finding.spans)
     except Exception as fault:  # noqa: BLE001 - any fault of any classifier closes (I7)
         detected = _of_fault(fault, as_c3=fault_as_c3)
+    finally:
+        forget_readings()
     return Examined(text=text, echoed=echoed, detected=detected, hits=hits)
 
 

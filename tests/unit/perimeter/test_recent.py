@@ -13,6 +13,7 @@ from runner.kernel.messages import Block, Message, Role
 from runner.kernel.ports import Locality
 from runner.kernel.registers import Listed
 from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
+from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.judged import JudgedTexts
 from runner.perimeter.recent import SENDS, RecentSends
 from runner.perimeter.seams import FARTHEST, REACH, across
@@ -93,6 +94,34 @@ async def test_ordinary_questions_one_after_the_other_pass(make_world: Worlds) -
         with world.client.task(goal) as task:
             await world.client.infer(_asking(task.goal), task=task)
     assert len(world.backend.transport.sent) == 3
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    ("locality", "kept"), [(Locality.L2, []), (Locality.L1, ["goal one"]), (Locality.L0, ["goal one"])]
+)
+async def test_i12_what_stays_on_a_machine_good_enough_for_c3_is_not_kept(
+    locality: Locality, kept: list[str], make_world: Worlds
+) -> None:
+    """Put together it may go there too. To a weaker one C3 may not, so its pieces are still looked for."""
+    world = make_world(replies=["ok"], locality=locality, fragments=FINDER)
+    with world.client.task("goal one") as task:
+        await world.client.infer(_asking(task.goal), task=task)
+    assert len(world.backend.transport.sent) == 1
+    assert world.perimeter._recent.before("scripted", []) == kept
+
+
+@pytest.mark.anyio
+async def test_i12_no_text_stays_in_memory_for_having_been_read(make_world: Worlds) -> None:
+    world = make_world(
+        replies=["ok"], local=False, ceiling=DataClass.C1, locality=Locality.REMOTE,
+        classifier=Classifier(), fragments=FINDER,
+    )  # fmt: skip
+    with world.client.task("Che cosa dice l'art. 2043 c.c.?") as task:
+        assert every_reading.cache_info().currsize == 0
+        await world.client.infer(_asking(task.goal), task=task)
+        assert every_reading.cache_info().currsize == 0
+    assert len(world.backend.transport.sent) == 1
 
 
 def test_what_was_sent_lately_comes_before_what_is_not_repeated() -> None:

@@ -9,6 +9,7 @@ from runner.perimeter.classify.echo import EchoIndex
 from runner.perimeter.classify.engine import FRAGMENTS, RULES, Classifier, classify_text
 from runner.perimeter.classify.media import carried, is_picture, texts_in
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View
+from runner.perimeter.classify.readings import forget_readings
 from runner.perimeter.classify.registers import Registers, compile_registers
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "carried",
     "classify_text",
     "compile_registers",
+    "forget_readings",
     "is_picture",
     "texts_in",
 ]

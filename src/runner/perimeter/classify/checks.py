@@ -7,6 +7,7 @@ Leaves the arithmetic of check digits to python-stdnum, the single place where i
 Carries I6 in part: a number is an identifier because its check digit says so, not its length.
 """
 
+import re
 from collections.abc import Callable
 from typing import Final
 
@@ -160,18 +161,41 @@ def card(candidate: str) -> int:
     return len(candidate) if stdnum.luhn.is_valid(compact) else 0
 
 
-_PLACEHOLDERS: Final = ("xxx", "***", "...", "example", "changeme", "placeholder", "your", "redacted", "none")
+_PLACEHOLDER: Final = re.compile("x{3,}|example|changeme|placeholder|your|redacted|none|null")
+"""A word that stands for a value, all of it: beside other letters it may be the beginning of one."""
+_NAME: Final = re.compile("tokens?|secrets?|passwords?|passwd|keys?|credentials?")
+"""What a variable with a secret in it is called by."""
+_PART: Final = re.compile("([a-z]+)[0-9]{0,3}|[0-9]{1,3}|[a-z][0-9]{1,2}[a-z]")
+"""A word of a name that programmers give: `max`, `tokens2`, `k8s`."""
+_MASK: Final = re.compile(r"\*{3,}|\.{3,}")
+_SHOWN: Final = 6
+"""Letters and digits that a masked secret may still show."""
+
+
+def _stands_for_a_secret(value: str) -> bool:
+    """Say whether `value` is a placeholder, the name of a secret (`k8s-secret`), or one that is masked."""
+    if _MASK.search(value):
+        return sum(map(str.isalnum, value)) <= _SHOWN
+    plain = value.strip("!?#").replace("-", "_").replace(".", "_")
+    if plain not in (plain.lower(), plain.upper()):
+        return False  # a name is not written in both; what is generated is
+    found = [_PART.fullmatch(part) for part in plain.lower().split("_") if part]
+    words = [match[1] or "" for match in found if match is not None]
+    if len(words) < len(found):
+        return False
+    named = len(words) > 1 and any(map(_NAME.fullmatch, words))
+    return named or any(map(_PLACEHOLDER.fullmatch, words))
 
 
 def secret_value(candidate: str) -> int:
     """Accept what follows `password=` when it looks chosen or generated, not like a word or a variable.
 
-    At least six characters, of two kinds out of letters, digits and signs; no placeholder, no
-    template (`${VAR}`, `<password>`), no call or attribute of a program.
+    At least six characters, of two kinds out of letters, digits and signs; no placeholder, no name of
+    a secret, no template (`${VAR}`, `<password>`), no call or attribute of a program.
     """
     value = candidate.rstrip(".,;:)!?")
     lowered = value.lower()
-    if len(value) < 6 or value[0] in "<${%([" or any(word in lowered for word in _PLACEHOLDERS):  # noqa: PLR2004 - shortest secret
+    if len(value) < 6 or value[0] in "<${%([" or _stands_for_a_secret(value):  # noqa: PLR2004 - shortest secret
         return 0
     if "(" in value or "os.environ" in lowered or len(set(value)) < 4:  # noqa: PLR2004 - "aaaa", "1212"
         return 0

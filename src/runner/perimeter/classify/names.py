@@ -49,6 +49,7 @@ _ROLES: Final = _words(_LISTS["role"])
 """Words that stand behind a title in place of a name."""
 _NONE: Final = _words(_LISTS["not"]) | _ROLES
 _PARTICLES: Final = _words(_LISTS["particle"])
+_PLACES: Final = frozenset({"villa", "piazza", "palazzo", "rifugio", "casa", "hotel", "residence", "cascina"})
 
 
 def titled_name(candidate: str) -> int:
@@ -62,7 +63,13 @@ def titled_name(candidate: str) -> int:
 
 
 def full_name(candidate: str) -> int:
-    """Accept the leading part of two words or more that may be a person's name, particles not counted."""
+    """Accept the leading part of two words or more that may be a person's name, particles not counted.
+
+    A place that is called after somebody is a place, though its first word is a surname too: "Villa Giulia".
+    """
+    first, _, second = candidate.partition(" ")
+    if first.lower() in _PLACES and second.lower() in GIVEN:
+        return 0
     return _leading(candidate, least=2)
 
 

@@ -49,7 +49,8 @@ what is only written apart."""
 def every_reading(text: str) -> tuple[Reading, ...]:
     """Return every reading of `text`, the outer before the inner; the first is the text folded.
 
-    The last answer is kept: rules and echoes ask about the same text, one after the other.
+    The last answer is kept: rules and echoes ask about the same text, one after the other. Who asks for both
+    says when it is over, with `forget_readings`: nothing that was judged stays in memory for that.
     """
     left = MOST * len(text) + ROOM
     found = []
@@ -66,6 +67,11 @@ def unread(text: str) -> Reading:
     """Return the mark of `text` as a whole, which was not read to its end."""
     whole = Piece(at=0, start=0, end=len(text), literal=False)
     return Reading(view=View.DECODED, data=UNREAD, pieces=(whole,))
+
+
+def forget_readings() -> None:
+    """Let go of the text that was read last."""
+    every_reading.cache_clear()
 
 
 def _readings(text: str) -> Iterator[Reading]:

@@ -79,7 +79,32 @@ def test_a_span_holds_no_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["********", "<password>", "changeme1!", "${DB_PASSWORD}", "aaaaaa11", "parola"]
+    "value",
+    [
+        *["********", "<password>", "changeme1!", "${DB_PASSWORD}", "aaaaaa11", "parola", "your_password1"],
+        *["YOUR_API_KEY_1", "example1", "redacted123", "sk-...12ab", "max_tokens2", "k8s-secret"],
+        *["my-secret-2", "access_token_2"],
+    ],
 )
-def test_a_placeholder_is_no_secret(value: str) -> None:
+def test_a_placeholder_or_the_name_of_a_secret_is_no_secret(value: str) -> None:
     assert Classifier().classify(f"password: {value}").spans == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *["none4Xk9Zq2", "your4Xk9Zq", "Kq77!example", "exampleKq77!zz", "fooxxxBar9!", "redacted9Zk4q2LL"],
+        *[
+            "placeholder!9xQ2",
+            "k4Z...9qLm2Xw",
+            "Zq***9kLm2Xw",
+            "token1",
+            "secret123",
+            "password1",
+            "Key_9Zk4q",
+        ],
+    ],
+)
+def test_a_word_of_placeholders_inside_a_secret_does_not_free_it(value: str) -> None:
+    (span,) = Classifier().classify(f"password={value}").spans
+    assert (span.data_class, span.rule) == (DataClass.C3, "named-secret")

@@ -127,3 +127,15 @@ def test_how_much_of_a_candidate_is_a_name() -> None:
 def test_a_wrong_word_list_names_its_line(text: str) -> None:
     with pytest.raises(ValueError, match=r"word list, line \d"):
         parse_sections(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["Villa Giulia", "Visita a Villa Giulia domani", "Hotel Villa Paola", "Piazza Maria"]
+)
+def test_a_place_that_is_called_after_somebody_is_nobody(text: str) -> None:
+    assert not [span for span in classify_text(text).spans if span.kind == "person"]
+
+
+@pytest.mark.parametrize("text", ["Giulia Villa", "sig.ra Villa Giulia", "Villa Maria Rossi"])
+def test_somebody_called_like_a_place_is_somebody(text: str) -> None:
+    assert [span.kind for span in classify_text(text).spans] == ["person"]
