@@ -3,6 +3,10 @@
 
 Owns the fingerprints of what was read: every six words in a row, hashed with a key of this runtime. Leaves
 saying which sources are labelled, and how, to the perimeter.
+
+A text is first asked for probes, every four words in a row of what was read, at each third of its words: six
+words in a row hold one of those wherever they begin. Only where one is known are all fingerprints made, so
+that a text which repeats nothing costs a third.
 Carries I6 where no rule can: a passage of a C3 letter without a name in it is C3 when it is pasted into
 another task. Eight words in a row are an echo, or two pieces of seven, or three of six; fewer, or reworded,
 are not.
@@ -13,7 +17,7 @@ the oldest sources are forgotten first.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice, repeat
+from itertools import repeat
 from typing import Final
 
 from runner.kernel.labels import DataClass
@@ -25,10 +29,14 @@ from runner.perimeter.classify.words import words_of
 
 _SIZE: Final = 6
 """Words in one fingerprint."""
+_PROBE: Final = 4
+"""Words in one probe."""
+_STEP: Final = _SIZE - _PROBE + 1
+"""Probes in one fingerprint: of a text every so many-th is looked for, and none of its fingerprints is missed."""
 _HITS: Final = 3
 """Fingerprints that make an echo: three of six words overlap to eight words in a row, or stand apart."""
 CAPACITY: Final = 200_000
-"""Fingerprints kept, about one for each word read: some 400 pages, and about 25 MB."""
+"""Fingerprints kept, about one for each word read: some 400 pages, and about 40 MB."""
 
 
 class EchoIndex:
@@ -39,7 +47,18 @@ class EchoIndex:
     every request, so that a document that quotes it cannot shut the way out for everything.
     """
 
-    __slots__ = ("_asked", "_common", "_key", "_new", "_old", "_registers", "_room", "version")
+    __slots__ = (
+        "_asked",
+        "_common",
+        "_key",
+        "_new",
+        "_new_probes",
+        "_old",
+        "_old_probes",
+        "_registers",
+        "_room",
+        "version",
+    )
 
     def __init__(
         self,
@@ -54,6 +73,8 @@ class EchoIndex:
         self._room = max(1, capacity // 2)
         self._new: dict[int, DataClass] = {}
         self._old: dict[int, DataClass] = {}
+        self._new_probes: set[int] = set()
+        self._old_probes: set[int] = set()
         self._asked: set[int] = set()
         self.version = object()
         """Another object whenever an answer given before may have changed: a key for remembering answers."""
@@ -69,14 +90,16 @@ class EchoIndex:
         """Take the fingerprints of `text`, a source of class `data_class`; below C2 nothing is kept."""
         if data_class < DataClass.C2:
             return
-        first, raised = not self._new and not self._old, []
-        for mark in set(self._marks(self._words(fold(text)))) - self._common:
+        first, raised = not self._new and not self._old, set[int]()
+        for mark, probes in self._marks_with_probes(self._words(fold(text))):
             known = max(self._new.get(mark, DataClass.C0), self._old.get(mark, DataClass.C0))
             if known < data_class:
-                raised.append(mark)
+                raised.update(probes)
+            self._new_probes.update(probes)
             self._new[mark] = max(known, data_class)
             if len(self._new) >= self._room:
                 self._old, self._new = self._new, {}
+                self._old_probes, self._new_probes = self._new_probes, set()
                 self._forget_answers()
         if first or not self._asked.isdisjoint(raised):
             self._forget_answers()
@@ -93,22 +116,23 @@ class EchoIndex:
     def _echoed(self, words: Sequence[bytes]) -> DataClass:
         """Return the class that `words` repeat: of three fingerprints or more, that of the third highest.
 
-        Every fingerprint is looked for: pieces of six or seven words can stand anywhere. Before that they are
-        noted as asked about: what is remembered meanwhile finds them.
+        Every fingerprint is looked for, once a probe says that there may be one: pieces of six or seven words
+        can stand anywhere. Before that the probes are noted as asked about: what is remembered meanwhile finds
+        them.
         """
-        every = list(self._marks(words))
-        self._note(every)
-        new, old = self._new, self._old
-        if new.keys().isdisjoint(every) and old.keys().isdisjoint(every):
+        probes = list(self._hashes(words, _PROBE, _STEP))
+        self._note(probes)
+        if self._new_probes.isdisjoint(probes) and self._old_probes.isdisjoint(probes):
             return DataClass.C0
-        marks = [mark for mark in set(every) if mark in new or mark in old]
+        new, old = self._new, self._old
+        marks = [mark for mark in set(self._marks(words)) if mark in new or mark in old]
         classes = sorted(max(new.get(mark, DataClass.C0), old.get(mark, DataClass.C0)) for mark in marks)
         return classes[-_HITS] if len(classes) >= _HITS else DataClass.C0
 
-    def _note(self, marks: Collection[int]) -> None:
-        if len(self._asked) + len(marks) > CAPACITY:
+    def _note(self, probes: Collection[int]) -> None:
+        if len(self._asked) + len(probes) > CAPACITY:
             self._forget_answers()
-        self._asked.update(marks)
+        self._asked.update(probes)
 
     def _forget_answers(self) -> None:
         """Let no answer count that was given before; the fingerprints go first, or one might be lost."""
@@ -120,9 +144,20 @@ class EchoIndex:
         return self._registers.known.without(reading.data, reading.words)
 
     def _marks(self, words: Sequence[bytes]) -> Iterator[int]:
-        """Return the fingerprints of `words`, in order.
+        """Return the fingerprints of `words`, in order."""
+        return self._hashes(words, _SIZE, 1)
+
+    def _marks_with_probes(self, words: Sequence[bytes]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        """Yield each fingerprint of `words` that is no formula's, once, with the probes in it."""
+        probes = list(self._hashes(words, _PROBE, 1))
+        inside = zip(*(probes[start:] for start in range(_STEP)), strict=False)
+        marks = dict(zip(self._marks(words), inside, strict=True))
+        return ((mark, probes) for mark, probes in marks.items() if mark not in self._common)
+
+    def _hashes(self, words: Sequence[bytes], size: int, step: int) -> Iterator[int]:
+        """Return a hash of each `size` words in a row that begin at every `step`-th of `words`.
 
         Python hashes bytes with SipHash under a key of the process; the key of the runtime comes on top.
         """
-        columns = (islice(words, start, None) for start in range(_SIZE))
+        columns = (words[start::step] for start in range(size))
         return map(hash, zip(repeat(self._key), *columns, strict=False))
