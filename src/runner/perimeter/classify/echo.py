@@ -32,7 +32,7 @@ _SIZE: Final = 6
 _PROBE: Final = 4
 """Words in one probe."""
 _STEP: Final = _SIZE - _PROBE + 1
-"""Probes in one fingerprint: of a text every so many-th is looked for, and none of its fingerprints is missed."""
+"""Probes in one fingerprint: with every so many-th of a text looked for, no fingerprint of it is missed."""
 _HITS: Final = 3
 """Fingerprints that make an echo: three of six words overlap to eight words in a row, or stand apart."""
 CAPACITY: Final = 200_000
@@ -117,8 +117,8 @@ class EchoIndex:
         """Return the class that `words` repeat: of three fingerprints or more, that of the third highest.
 
         Every fingerprint is looked for, once a probe says that there may be one: pieces of six or seven words
-        can stand anywhere. Before that the probes are noted as asked about: what is remembered meanwhile finds
-        them.
+        can stand anywhere. Before that the probes are noted as asked about: what is remembered meanwhile
+        finds them.
         """
         probes = list(self._hashes(words, _PROBE, _STEP))
         self._note(probes)

@@ -65,7 +65,7 @@ class Known:
         ]
 
     def _may_stand_in(self, words: Sequence[bytes]) -> bool:
-        """Say whether one of `words` begins an entry: in C, since nearly every text has none or no register."""
+        """Say whether one of `words` begins an entry: in C, since most texts hold none."""
         return bool(self._first) and not self._first.isdisjoint(words)
 
     def _longest(self, words: Sequence[bytes], at: int) -> int:

@@ -152,3 +152,25 @@ def test_an_answer_about_pieces_does_not_outlive_the_reading_of_their_source() -
         version = index.version
         index.remember(" ".join(words[:6]), DataClass.C3)
         assert index.version is not version
+
+
+@pytest.mark.parametrize("length", range(8, 12))
+@pytest.mark.parametrize("start", range(9))
+@pytest.mark.parametrize("before", range(3))
+def test_no_echo_is_missed_for_where_its_words_are_looked_up(length: int, start: int, before: int) -> None:
+    """I6: a probe at each third of the words meets every fingerprint, at either end of a text too."""
+    source = [f"parola{number}" for number in range(20)]
+    index = index_of(" ".join(source))
+    repeated = [*["allora"] * before, *source[start : start + length]]
+    assert index.class_of(" ".join(repeated)) is DataClass.C3
+    assert index.class_of(" ".join([*repeated, "poi"])) is DataClass.C3
+
+
+def test_what_is_forgotten_is_forgotten_with_its_probes() -> None:
+    index = EchoIndex(KEY, capacity=40)
+    for number in range(40):
+        index.remember(" ".join(f"parola{number}x{word}" for word in range(14)), DataClass.C2)
+    probes = index._new_probes | index._old_probes
+    assert len(probes) <= 3 * 40
+    assert index.class_of(" ".join(f"parola0x{word}" for word in range(14))) is DataClass.C0
+    assert index.class_of(" ".join(f"parola39x{word}" for word in range(14))) is DataClass.C2
