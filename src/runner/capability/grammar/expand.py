@@ -12,8 +12,9 @@ two branches, and otherwise says so or excludes the overlap.
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from .logic import both, negate
 from .model import (
@@ -43,6 +44,8 @@ from .shapes import TOPS, goal, meet, settle_array, settle_number, settle_string
 
 if TYPE_CHECKING:
     from .read import Reader
+
+T = TypeVar("T", bound=Hashable)
 
 _NEVER = frozenset({FALSE})
 _PROBE_DEPTH = 5
@@ -75,7 +78,8 @@ class Expander:
 
     def shapes(self, wanted: Goal) -> tuple[Shape, ...]:
         """Return the alternatives of ``wanted``, of every type. Raises ``TooLargeError`` past the budget."""
-        return tuple(shape for kind in KINDS for shape in self.of_kind(wanted, kind))
+        kinds = self._kinds_of_all(wanted)
+        return tuple(shape for kind in KINDS if kind in kinds for shape in self.of_kind(wanted, kind))
 
     def strings(self, wanted: Goal) -> tuple[StringShape, ...]:
         """Return the string alternatives of ``wanted``."""
@@ -87,25 +91,25 @@ class Expander:
         if key not in self._found:
             self._open.add(key)
             self._nesting += 1
-            drafts = self._drafts(wanted, kind)
-            found = dict.fromkeys(shape for draft in drafts for shape in self._settle(draft))
-            self._found[key] = _merge_words(tuple(found))
+            drafts = _distinct(self._drafts(wanted, kind))
+            settled = [shape for draft in drafts for shape in self._settle(draft)]
+            self._found[key] = _merge_words(_distinct(settled))
             self._nesting -= 1
             self._open.discard(key)
         return self._found[key]
 
     def _drafts(self, wanted: Goal, kind: str) -> list[Draft]:
-        if wanted == _NEVER or not all(kind in self._kinds_of(literal) for literal in wanted):
+        if kind not in self._kinds_of_all(wanted):
             return []
         start: list[Formula] = [Lit(node=literal) for literal in sorted(wanted, reverse=True)]
         branches = [_Branch(todo=start, choices=[], taken=frozenset(), draft=TOPS[kind])]
-        found: dict[Draft, None] = {}
+        found: list[Draft] = []
         while branches:
             branch = branches.pop()
             if not self._work_off(branch, kind):
                 continue
             if not branch.choices:
-                found[branch.draft] = None
+                found.append(branch.draft)
                 continue
             choice = min(branch.choices, key=lambda choice: len(choice.parts))
             rest = [other for other in branch.choices if other is not choice]
@@ -114,7 +118,7 @@ class Expander:
                 _Branch(todo=[part], choices=list(rest), taken=branch.taken, draft=branch.draft)
                 for part in reversed(choice.parts)
             )
-        return list(found)
+        return found
 
     def _work_off(self, branch: _Branch, kind: str) -> bool:
         """Do every formula of ``branch`` but the choices; return whether it survives."""
@@ -161,6 +165,14 @@ class Expander:
         return True
 
     # --- which types a formula can speak of, without working it off -----------------------------------------
+
+    def _kinds_of_all(self, wanted: Goal) -> frozenset[str]:
+        kinds = ALL
+        for literal in wanted:
+            kinds &= self._kinds_of(literal)
+            if not kinds:  # what cannot matter is not read
+                break
+        return kinds
 
     def _kinds_of(self, literal: int) -> frozenset[str]:
         if literal < 0:
@@ -244,6 +256,11 @@ class Expander:
             case TruthShape() | NullShape():
                 return [draft]
         assert_never(draft)
+
+
+def _distinct(items: list[T]) -> tuple[T, ...]:
+    """Return ``items`` in order, each once; one alone is not hashed."""
+    return tuple(items) if len(items) < 2 else tuple(dict.fromkeys(items))  # noqa: PLR2004
 
 
 def _merge_words(shapes: tuple[Shape, ...]) -> tuple[Shape, ...]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeAlias
 
 from .automaton import TOP, inverse, union
 from .terms import (
@@ -36,9 +35,20 @@ _DIGITS = frozenset("0123456789abcdefABCDEF")
 _ESCAPES = {"t": 9, "r": 13, "n": 10, "\\": 92, '"': 34, "[": 91, "]": 93}
 _HEX = {"x": 2, "u": 4, "U": 8}
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
+_MARKS = frozenset({"", "::=", "|", "(", ")"})
+"""Tokens that are neither a term nor a repetition nor the end of a line; the empty one ends the text."""
 
-_Token: TypeAlias = tuple[str, str, int]
-"""Kind, text and line."""
+_LINES = ("\r", "\n")
+
+_TOKEN = re.compile(
+    r"""[ \t]*(?:\#[^\n]*)?                            # blanks and a comment
+    ( "(?:[^"\\\r\n]|\\[^\r\n])*"                   # a literal
+    | [A-Za-z0-9-]+                                 # a name
+    | \[(?:[^\]\\\r\n]|\\[^\r\n])*\]               # a class
+    | \{[ ]*[0-9]{1,6}[ ]*(?:,[ ]*[0-9]{0,6}[ ]*)?\} # a repetition
+    | [\r\n]+ | ::= | . | \Z )                      # single characters, good and bad, and the end""",
+    re.VERBOSE | re.DOTALL,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,32 +56,6 @@ class Grammar:
     """The rules of a valid grammar by name; ``root`` is the start."""
 
     rules: dict[str, Term]
-
-
-_TOKEN = re.compile(
-    r"""(?P<blank>(?:[ \t]|\#[^\n]*)+)|(?P<line>[\r\n]+)|(?P<define>::=)|(?P<name>[A-Za-z0-9-]+)
-    |(?P<literal>"(?:[^"\\\r\n]|\\[^\r\n])*")|(?P<class>\[(?:[^\]\\\r\n]|\\[^\r\n])*\])
-    |(?P<repeat>[*+?]|\{[ ]*[0-9]{1,6}[ ]*(?:,[ ]*[0-9]{0,6}[ ]*)?\})|(?P<mark>[|().])""",
-    re.VERBOSE,
-)
-
-
-def _lex(text: str) -> list[_Token]:
-    """Return the tokens of ``text`` without blanks. Raises ``GrammarSyntaxError``."""
-    tokens: list[_Token] = []
-    at, line = 0, 1
-    while at < len(text):
-        found = _TOKEN.match(text, at)
-        if found is None or found.lastgroup is None:
-            raise GrammarSyntaxError(f"line {line}: this is no part of a grammar")
-        at = found.end()
-        if found.lastgroup == "line":
-            tokens.append(("line", "", line))
-            line += found.group().count("\n")
-        elif found.lastgroup != "blank":
-            tokens.append((found.lastgroup, found.group(), line))
-    tokens.append(("end", "", line))
-    return tokens
 
 
 @lru_cache(maxsize=4096)
@@ -119,106 +103,129 @@ def _class(token: str) -> Terminal:
     return Terminal(ranges=inverse(merged) if negated else merged)
 
 
-class _Parser:
-    """Recursive descent over tokens; nesting is bounded, everything else is a loop."""
+@lru_cache(maxsize=4096)
+def _atom(text: str) -> Term | None:
+    """Return the term that a token is alone, if it is one; raises ``GrammarSyntaxError``."""
+    first = text[0]
+    if first == "-" or (first.isascii() and first.isalnum()):
+        return Reference(name=text)
+    if text == ".":
+        return Terminal(ranges=((0, TOP),))
+    if first == '"' and len(text) > 1:
+        return Literal(codes=tuple(code for code, _ in _codes(text[1:-1])))
+    return _class(text) if first == "[" and len(text) > 1 else None
 
-    __slots__ = ("_at", "_depth", "_tokens", "used")
+
+@lru_cache(maxsize=256)
+def _counts(token: str) -> tuple[int, int | None]:
+    """Return the least and the most that ``{...}`` asks for; raises ``GrammarSyntaxError``."""
+    low, comma, high = (part.strip() for part in token[1:-1].partition(","))
+    lo, hi = int(low), (int(high) if high else None) if comma else int(low)
+    if hi is not None and hi < lo:
+        raise GrammarSyntaxError("a repetition is reversed")
+    return lo, hi
+
+
+class _Parser:
+    """Reads tokens; groups are kept on a list, so that nesting is bounded by a count alone.
+
+    A grammar has few different tokens, so each is understood once: ``_atoms`` and ``_repeats`` are tables.
+    """
+
+    __slots__ = ("_at", "_atoms", "_repeats", "_tokens")
 
     def __init__(self, text: str) -> None:
-        self._tokens = _lex(text)
+        self._tokens: list[str] = _TOKEN.findall(text)
         self._at = 0
-        self._depth = 0
-        self.used: dict[str, set[str]] = {}
-        """The rules each rule names."""
+        self._atoms: dict[str, Term] = {}
+        self._repeats = dict(_REPEATS)
+        for token in {*self._tokens} - _MARKS:
+            if (atom := _atom(token)) is not None:
+                self._atoms[token] = atom
+            elif token[0] == "{" and len(token) > 1:
+                self._repeats[token] = _counts(token)
+            elif token not in _REPEATS and token[0] not in _LINES:
+                raise self._error("this is no part of a grammar", at=token)
 
     def parse(self) -> dict[str, Term]:
+        """Return the rules by name. Raises ``GrammarSyntaxError``."""
         rules: dict[str, Term] = {}
         self._skip_lines()
-        while self._kind() != "end":
-            name = self._expect("name", "a rule name is expected")
+        while name := self._tokens[self._at]:
+            if not isinstance(self._atoms.get(name), Reference):
+                raise self._error("a rule name is expected")
             if name in rules:
                 raise self._error("the rule is defined twice")
-            self._expect("define", '"::=" is expected')
+            self._at += 1
+            if self._tokens[self._at] != "::=":
+                raise self._error('"::=" is expected')
+            self._at += 1
+            rules[name] = self._body()
             self._skip_lines()
-            references = self.used[name] = set[str]()
-            rules[name] = self._alternatives(references, nested=False)
-            if self._kind() not in ("line", "end"):
-                raise self._error("the end of the line is expected")
-            self._skip_lines()
+        for name, atom in self._atoms.items():
+            if name not in rules and isinstance(atom, Reference):
+                raise self._error("the rule that is named here is not defined", at=name)
         return rules
 
-    def _kind(self) -> str:
-        return self._tokens[self._at][0]
-
-    def _error(self, message: str) -> GrammarSyntaxError:
-        return GrammarSyntaxError(f"line {self._tokens[self._at][2]}: {message}")
-
-    def _expect(self, kind: str, message: str) -> str:
-        if self._kind() != kind:
-            raise self._error(message)
-        self._at += 1
-        return self._tokens[self._at - 1][1]
+    def _error(self, message: str, *, at: str | None = None) -> GrammarSyntaxError:
+        """Return an error with the line read, or the first that has the token ``at``."""
+        before = self._tokens[: self._at if at is None else self._tokens.index(at)]
+        return GrammarSyntaxError(f"line {1 + ''.join(before).count(chr(10))}: {message}")
 
     def _skip_lines(self) -> None:
-        while self._kind() == "line":
+        while self._tokens[self._at].startswith(_LINES):
             self._at += 1
 
-    def _alternatives(self, used: set[str], *, nested: bool) -> Term:
-        self._depth += 1
-        if self._depth > _DEPTH_LIMIT:
-            raise self._error("the grammar nests too deeply")
-        parts = [self._series(used, nested=nested)]
-        while self._tokens[self._at][1] == "|":
+    def _body(self) -> Term:  # noqa: C901 - one branch per kind of token
+        """Return the alternatives from here to the end of the line, which ends a rule that has begun."""
+        tokens, atoms = self._tokens, self._atoms
+        around: list[tuple[list[Term], list[Term]]] = []
+        ways: list[Term] = []
+        series: list[Term] = []
+        while piece := tokens[self._at]:
+            if (atom := atoms.get(piece)) is not None:
+                series.append(atom)
+            elif piece in self._repeats:
+                self._repeat(series)
+            elif piece == "|":
+                ways.append(self._series(series))
+                series = []
+            elif piece == "(":
+                if len(around) == _DEPTH_LIMIT:
+                    raise self._error("the grammar nests too deeply")
+                around.append((ways, series))
+                ways, series = [], []
+            elif piece == ")" and around:
+                group = self._either(ways, series)
+                ways, series = around.pop()
+                series.append(group)
+            elif piece[0] not in _LINES:
+                raise self._error("the end of the line is expected")
+            elif series and not around:
+                break
             self._at += 1
-            self._skip_lines()
-            parts.append(self._series(used, nested=nested))
-        self._depth -= 1
-        return parts[0] if len(parts) == 1 else Alternatives(parts=tuple(parts))
+        if around:
+            raise self._error("a parenthesis is not closed")
+        return self._either(ways, series)
 
-    def _series(self, used: set[str], *, nested: bool) -> Term:
-        parts: list[Term] = []
-        while (term := self._term(used)) is not None:
-            while self._kind() == "repeat":
-                term = self._repeated(term)
-            parts.append(term)
-            if nested:
-                self._skip_lines()
+    def _repeat(self, series: list[Term]) -> None:
+        """Repeat the last term of ``series`` as the token read says."""
+        if not series or self._tokens[self._at - 1][0] in _LINES:
+            raise self._error("there is nothing to repeat")
+        lo, hi = self._repeats[self._tokens[self._at]]
+        series[-1] = Repetition(part=series[-1], lo=lo, hi=hi)
+        if (lo if hi is None else hi) > 1:
+            check_repeats(series[-1])
+
+    def _series(self, parts: list[Term]) -> Term:
         if not parts:
             raise self._error('an alternative is empty; write ""')
         return parts[0] if len(parts) == 1 else Series(parts=tuple(parts))
 
-    def _term(self, used: set[str]) -> Term | None:
-        kind, text, _ = self._tokens[self._at]
-        if kind not in ("literal", "class", "name") and text not in ("(", "."):
-            return None
-        self._at += 1
-        match kind:
-            case "literal":
-                return Literal(codes=tuple(code for code, _ in _codes(text[1:-1])))
-            case "class":
-                return _class(text)
-            case "name":
-                used.add(text)
-                return Reference(name=text)
-        if text == ".":
-            return Terminal(ranges=((0, TOP),))
-        self._skip_lines()
-        term = self._alternatives(used, nested=True)
-        if self._tokens[self._at][1] != ")":
-            raise self._error("a parenthesis is not closed")
-        self._at += 1
-        return term
-
-    def _repeated(self, term: Term) -> Term:
-        text = self._expect("repeat", "a repetition is expected")
-        if text in _REPEATS:
-            lo, hi = _REPEATS[text]
-            return Repetition(part=term, lo=lo, hi=hi)
-        low, comma, high = (part.strip() for part in text[1:-1].partition(","))
-        lo, hi = int(low), (int(high) if high else None) if comma else int(low)
-        if hi is not None and hi < lo:
-            raise self._error("a repetition is reversed")
-        return Repetition(part=term, lo=lo, hi=hi)
+    def _either(self, ways: list[Term], last: list[Term]) -> Term:
+        """Return the alternatives ``ways`` and the series ``last``."""
+        term = self._series(last)
+        return Alternatives(parts=(*ways, term)) if ways else term
 
 
 @lru_cache(maxsize=32)
@@ -231,15 +238,10 @@ def parse_gbnf(text: str) -> Grammar:
     """
     if len(text) > _LENGTH_LIMIT:
         raise GrammarSyntaxError("the grammar is too long")
-    parser = _Parser(text)
-    rules = parser.parse()
+    rules = _Parser(text).parse()
     if "root" not in rules:
         raise GrammarSyntaxError('there is no rule "root"')
-    for name, term in rules.items():
-        check_repeats(term, 1)
-        if not parser.used[name] <= rules.keys():
-            raise GrammarSyntaxError(f"rule {name}: it names a rule that is not defined")
-    check_recursion(rules, parser.used)
+    check_recursion(rules)
     return Grammar(rules=rules)
 
 

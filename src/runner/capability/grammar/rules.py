@@ -75,6 +75,8 @@ class Rules:
 
 def either_of(alternatives: list[str]) -> str:
     """Return the alternatives without repetition, the empty one last."""
+    if len(alternatives) == 1:
+        return alternatives[0]
     kept = list(dict.fromkeys(alternatives))
     if EMPTY in kept:
         kept.remove(EMPTY)

@@ -75,6 +75,8 @@ TOPS: dict[str, Draft] = {
 def goal(literals: Iterable[int]) -> Goal:
     """Return a conjunction in normal form: without what is always true, and false when contradictory."""
     kept = frozenset(literals) - {TRUE}
+    if len(kept) < 2:  # noqa: PLR2004 - nothing to contradict
+        return kept
     return frozenset({FALSE}) if any(~literal in kept or literal == FALSE for literal in kept) else kept
 
 

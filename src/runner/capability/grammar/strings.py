@@ -11,6 +11,7 @@ else.
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from .automaton import inverse, union
 from .model import REPEAT_LIMIT, Ledger, StringShape
@@ -100,9 +101,7 @@ class StringWriter:
         for node, branches in enumerate(trie):
             if branches:
                 ways = [
-                    f"{json_chars(((ord(char), ord(char)),))[0]} {names[target]}"
-                    for char, target in branches.items()
-                    if writable(char)
+                    f"{_spelled(char)} {names[target]}" for char, target in branches.items() if writable(char)
                 ]
                 self._rules.define(
                     names[node], either_of([self._off(frozenset(branches), node in ends), *ways])
@@ -113,10 +112,21 @@ class StringWriter:
         """Return the rule for leaving a trie by another character than ``chars``, or by ending there."""
         key = (chars, end)
         if key not in self._exits:
-            others = inverse(union([(ord(char), ord(char)) for char in chars]))
-            found = [f"{text} tail" for text in json_chars(others)]
+            found = [f"{text} tail" for text in _others(chars)]
             self._exits[key] = self._rules.add("off", either_of([*found, *([] if end else [_QUOTE])]))
         return self._exits[key]
+
+
+@lru_cache(maxsize=1024)
+def _spelled(char: str) -> str:
+    """Return the terminal for one character of a JSON string."""
+    return json_chars(((ord(char), ord(char)),))[0]
+
+
+@lru_cache(maxsize=1024)
+def _others(chars: frozenset[str]) -> tuple[str, ...]:
+    """Return the alternatives for any character of a JSON string but ``chars``."""
+    return json_chars(inverse(union([(ord(char), ord(char)) for char in chars])))
 
 
 def _chars(rules: Rules, lo: int, hi: int | None) -> str:

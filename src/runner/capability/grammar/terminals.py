@@ -37,16 +37,26 @@ def _code(code: int) -> str:
     return f"\\u{code:04x}" if code <= _BASIC else f"\\U{code:08x}"
 
 
+class _Spelling(dict[int, str]):
+    """How a literal spells each code point: a table for ASCII, worked out beyond it."""
+
+    def __missing__(self, code: int) -> str:
+        if _SURROGATES[0] <= code <= _SURROGATES[1]:
+            raise ValueError("text: a lone surrogate has no UTF-8 form; remove it")
+        return _code(code)
+
+
+_SPELLING = _Spelling({code: _code(code) for code in range(_ASCII_END)})
+_SPELLING.update({ord('"'): '\\"', ord("\\"): "\\\\", **{ord(char): char for char in "-[]^"}})
+
+
 def literal(text: str) -> str:
     """Return the GBNF terminal for exactly ``text``.
 
     Arguments: ``text`` of Unicode characters, any length. Raises ``ValueError`` for a lone surrogate, which
     no UTF-8 stream can carry.
     """
-    if any(_SURROGATES[0] <= ord(char) <= _SURROGATES[1] for char in text):
-        raise ValueError("text: a lone surrogate has no UTF-8 form; remove it")
-    special = {'"': '\\"', "\\": "\\\\", "-": "-", "[": "[", "]": "]", "^": "^"}
-    return '"' + "".join(special.get(char) or _code(ord(char)) for char in text) + '"'
+    return f'"{text.translate(_SPELLING)}"'
 
 
 def json_literal(text: str) -> str:
@@ -56,7 +66,7 @@ def json_literal(text: str) -> str:
 
 def writable(text: str) -> bool:
     """Whether ``text`` has a UTF-8 form."""
-    return not any(_SURROGATES[0] <= ord(char) <= _SURROGATES[1] for char in text)
+    return text.isascii() or not any(_SURROGATES[0] <= ord(char) <= _SURROGATES[1] for char in text)
 
 
 def char_class(ranges: Ranges) -> str:

@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 from .model import REPEAT_LIMIT
 
 if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
     from .automaton import Ranges
 
 
@@ -66,16 +68,16 @@ class Repetition:
 
 
 Term: TypeAlias = Terminal | Literal | Reference | Series | Alternatives | Repetition
+_ATOMS = (Terminal, Literal, Reference)
 
 
-def check_repeats(term: Term, factor: int) -> None:
+def check_repeats(term: Term, factor: int = 1) -> None:
     """Refuse a repetition whose count, multiplied by those around it, reaches the engines' limit."""
     match term:
-        case Terminal() | Literal() | Reference():
-            return
         case Series(parts=parts) | Alternatives(parts=parts):
             for part in parts:
-                check_repeats(part, factor)
+                if not isinstance(part, _ATOMS):
+                    check_repeats(part, factor)
         case Repetition(part=part, lo=lo, hi=hi):
             factor *= max(lo if hi is None else hi, 1)
             if factor >= REPEAT_LIMIT:
@@ -83,78 +85,76 @@ def check_repeats(term: Term, factor: int) -> None:
                     f"a repetition reaches {REPEAT_LIMIT}, which engines refuse or unbind"
                 )
             check_repeats(part, factor)
+        case Terminal() | Literal() | Reference():
+            return
         case _:
             assert_never(term)
 
 
-def _nullable(term: Term, known: set[str]) -> bool:
+def _opens(term: Term, nullable: Container[str], found: set[str]) -> bool:
+    """Add to ``found`` the rules that ``term`` may begin with; return whether it may be empty."""
     match term:
-        case Terminal():
-            return False
+        case Series(parts=parts):
+            return all(_opens(part, nullable, found) for part in parts)  # until one is not empty
         case Literal(codes=codes):
             return not codes
         case Reference(name=name):
-            return name in known
-        case Series(parts=parts):
-            return all(_nullable(part, known) for part in parts)
+            found.add(name)
+            return name in nullable
         case Alternatives(parts=parts):
-            return any(_nullable(part, known) for part in parts)
+            return any([_opens(part, nullable, found) for part in parts])  # noqa: C419 - every part is asked
         case Repetition(part=part, lo=lo):
-            return lo == 0 or _nullable(part, known)
+            return _opens(part, nullable, found) or lo == 0
+        case Terminal():
+            return False
     assert_never(term)
 
 
-def _left(term: Term, nullable: set[str]) -> set[str]:
-    """Return the rules that ``term`` may begin with."""
-    match term:
-        case Reference(name=name):
-            return {name}
-        case Series(parts=parts):
-            found: set[str] = set()
-            for part in parts:
-                found |= _left(part, nullable)
-                if not _nullable(part, nullable):
-                    break
-            return found
-        case Alternatives(parts=parts):
-            return set[str]().union(*(_left(part, nullable) for part in parts))
-        case Repetition(part=part):
-            return _left(part, nullable)
-    return set()
-
-
-def _all_nullable(rules: dict[str, Term], users: dict[str, list[str]]) -> set[str]:
-    """Return the rules that may be empty; ``users`` are the rules that name each rule."""
+def _all_nullable(rules: Mapping[str, Term]) -> set[str]:
+    """Return the rules that may be empty: the least fixed point."""
+    users: dict[str, list[str]] = {}
+    doubtful: list[str] = []
+    for name, term in rules.items():
+        others: set[str] = set()
+        if _opens(term, rules, others):
+            doubtful.append(name)
+            for other in others:
+                users.setdefault(other, []).append(name)
     found: set[str] = set()
-    queue = list(rules)
+    queue = doubtful
     while queue:
         name = queue.pop()
-        if name not in found and _nullable(rules[name], found):
+        if name not in found and _opens(rules[name], found, set()):
             found.add(name)
             queue.extend(users.get(name, ()))
     return found
 
 
-def check_recursion(rules: dict[str, Term], used: dict[str, set[str]]) -> None:
-    """Refuse left recursion, which the engines' stacks cannot follow."""
-    users: dict[str, list[str]] = {}
-    for name, others in used.items():
-        for other in others:
-            users.setdefault(other, []).append(name)
-    nullable = _all_nullable(rules, users)
-    waiting = {name: _left(term, nullable) for name, term in rules.items()}
-    counts = {name: len(left) for name, left in waiting.items()}
+def _is_layered(rules: Mapping[str, Term], nullable: Container[str]) -> bool:
+    """Whether the rules can be taken one by one, each after those it may begin with (Kahn 1962)."""
+    waiting: dict[str, int] = {}
     before: dict[str, list[str]] = {}
-    for name, left in waiting.items():
-        for other in left:
+    for name, term in rules.items():
+        others: set[str] = set()
+        _opens(term, nullable, others)
+        waiting[name] = len(others)
+        for other in others:
             before.setdefault(other, []).append(name)
-    ready = [name for name, count in counts.items() if not count]
+    ready = [name for name, count in waiting.items() if not count]
     done = 0
     while ready:
         done += 1
         for name in before.get(ready.pop(), ()):
-            counts[name] -= 1
-            if not counts[name]:
+            waiting[name] -= 1
+            if not waiting[name]:
                 ready.append(name)
-    if done < len(rules):
+    return done == len(rules)
+
+
+def check_recursion(rules: Mapping[str, Term]) -> None:
+    """Refuse left recursion, which the engines' stacks cannot follow.
+
+    Most grammars pass even if every rule could be empty; only then must it be known which can.
+    """
+    if not _is_layered(rules, rules) and not _is_layered(rules, _all_nullable(rules)):
         raise GrammarSyntaxError("a rule begins with itself (left recursion)")
