@@ -1,20 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How much of JSON Schema our grammars get right: one command, three public sets of vectors.
+"""How much of JSON Schema our grammars get right, and how soon: one command, public sets of vectors.
 
 A schema passes when it is ``exact`` and the grammar alone judges every instance rightly, members put in
-declared order. Run: ``python benchmarks/grammar.py [--failures]``. The sets are read in place and skipped
-when absent.
+declared order. llguidance, where it is installed, judges the same texts in the same run. Then come fifty
+tools, and schemas that are meant to take long. Run: ``python benchmarks/grammar.py [--failures]``. The sets
+are read in place and skipped when absent; times are of the processor.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import json
+import re
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from runner.capability.grammar import CompiledSchema, arrangements, canonical_text, compile_schema, matches
 
@@ -77,10 +81,15 @@ def suite(draft: str) -> Iterator[Case]:
 
 def accepts(compiled: CompiledSchema, value: object) -> bool:
     """Whether the grammar accepts ``value`` with its members in some declared order."""
-    if compiled.gbnf is None or compiled.form is None:
+    if compiled.gbnf is None:
         raise ValueError("compiled: a refused schema has no grammar")
-    texts = dict.fromkeys(canonical_text(option) for option in arrangements(compiled.form, value))
-    return any(matches(compiled.gbnf, text) for text in texts)
+    return any(matches(compiled.gbnf, text) for text in texts_of(compiled, value))
+
+
+def texts_of(compiled: CompiledSchema, value: object) -> list[str]:
+    """Return ``value`` as text, its members in each declared order, or as they are where none is declared."""
+    options = [value] if compiled.form is None else arrangements(compiled.form, value)
+    return list(dict.fromkeys(map(canonical_text, options)))
 
 
 def measure(cases: Iterator[Case], *, assert_formats: bool) -> Score:
@@ -129,25 +138,109 @@ def sets() -> dict[str, Score]:
     return found
 
 
+def peer(cases: Iterator[Case]) -> Score:
+    """Let llguidance judge every case, in the texts that ours are judged in."""
+    import llguidance
+
+    tokenizer: Any = llguidance.LLTokenizer("byte")
+    score = Score()
+    for case in cases:
+        started = time.process_time()
+        matcher: Any = llguidance.LLMatcher(
+            tokenizer, llguidance.LLMatcher.grammar_from_json_schema(json.dumps(case.schema)), log_level=0
+        )
+        score.seconds.append(time.process_time() - started)
+        score.schemas += 1
+        score.instances += len(case.tests)
+        score.status["refused" if matcher.is_error() else "compiled"] += 1
+        if matcher.is_error():
+            continue
+        ours = compile_schema(case.schema)  # type: ignore[arg-type] # vectors
+        verdicts = [
+            (any(_finishes(matcher, tokenizer, text) for text in texts_of(ours, value)), valid)
+            for value, valid in case.tests
+        ]
+        score.false_accepts += sum(verdict and not valid for verdict, valid in verdicts)
+        score.false_rejects += sum(valid and not verdict for verdict, valid in verdicts)
+        if all(verdict == valid for verdict, valid in verdicts):
+            score.passed_schemas += 1
+            score.passed_instances += len(verdicts)
+    return score
+
+
+def _finishes(matcher: Any, tokenizer: Any, text: str) -> bool:  # noqa: ANN401 - llguidance has no types
+    matcher.reset()
+    tokens = tokenizer.tokenize_str(text)
+    return (
+        matcher.validate_tokens(tokens) == len(tokens)
+        and matcher.consume_tokens(tokens)
+        and matcher.is_accepting()
+    )
+
+
+def tools(count: int = 50) -> list[dict[str, object]]:
+    """Return the parameters of ``count`` tools of the Berkeley function-calling set, as JSON Schema."""
+    path = VECTORS / "bfcl" / "BFCL_v4_multiple_half.json"
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    names = {"dict": "object", "float": "number", "tuple": "array"}
+    found: list[dict[str, object]] = []
+    for line in lines:
+        text = re.sub(r'"type": "(dict|float|tuple)"', lambda kind: f'"type": "{names[kind[1]]}"', line)
+        text = text.replace('"type": "any", ', "")
+        found += [tool["parameters"] for tool in json.loads(text)["function"]]
+    return found[:count]
+
+
+def print_tools() -> None:
+    """Print how long fifty tools take, nothing compiled before."""
+    started = time.process_time()
+    compiled = [compile_schema(tool) for tool in tools()]
+    spent = 1e3 * (time.process_time() - started)
+    print(f"{len(compiled)} tools: {spent:.0f} ms, {dict(Counter(each.status for each in compiled))}")
+
+
+def print_hostile() -> None:
+    """Print how long each schema takes that is meant to take long."""
+    from _grammar_hostile import HOSTILE
+
+    print("meant to take long:")
+    for name, schema in HOSTILE.items():
+        started = time.process_time()
+        compiled = compile_schema(schema)
+        spent = time.process_time() - started
+        why = compiled.reason or " ".join(compiled.approximations)
+        print(f"  {name}: {spent:.2f} s, {compiled.status} {why}".rstrip())
+
+
+def print_score(name: str, score: Score) -> None:
+    """Print the figures of one set."""
+    times = sorted(score.seconds)
+    print(
+        f"{name}: {score.passed_schemas}/{score.schemas} schemas, "
+        f"{score.passed_instances}/{score.instances} instances in passing schemas"
+    )
+    print(f"  judged: {score.false_accepts} false accepts, {score.false_rejects} false rejects")
+    print(f"  status: {dict(score.status)}")
+    if score.keywords:
+        print(f"  not exact: {dict(score.keywords.most_common(12))}")
+    median, high, worst = (1e3 * times[index] for index in (len(times) // 2, len(times) * 99 // 100, -1))
+    print(f"  compile, processor time: p50 {median:.2f} ms, p99 {high:.1f} ms, max {worst:.0f} ms")
+
+
 def main() -> None:
     """Print the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--failures", action="store_true", help="list every schema that does not pass")
     arguments = parser.parse_args()
+    print_tools()
     for name, score in sets().items():
-        times = sorted(score.seconds)
-        print(
-            f"{name}: {score.passed_schemas}/{score.schemas} schemas, "
-            f"{score.passed_instances}/{score.instances} instances in passing schemas"
-        )
-        print(f"  on exact: {score.false_accepts} false accepts, {score.false_rejects} false rejects")
-        print(f"  status: {dict(score.status)}")
-        print(f"  not exact: {dict(score.keywords.most_common(12))}")
-        median, high, worst = (1e3 * times[index] for index in (len(times) // 2, len(times) * 99 // 100, -1))
-        print(f"  compile, processor time: p50 {median:.2f} ms, p99 {high:.1f} ms, max {worst:.0f} ms")
+        print_score(name, score)
         if arguments.failures:
             for case, why in score.failures:
                 print(f"    {case}: {why}")
+    if importlib.util.find_spec("llguidance") and (VECTORS / "maskbench").is_dir():
+        print_score("maskbench, llguidance", peer(maskbench()))
+    print_hostile()
 
 
 if __name__ == "__main__":

@@ -83,16 +83,18 @@ class Dfa:
     def edges(self, state: int) -> list[tuple[int, Ranges]]:
         """Return the targets of ``state``, each with the code points that lead to it."""
         found: dict[int, list[tuple[int, int]]] = {}
-        for index, target in enumerate(self.moves[state]):
+        for target, low, after in zip(
+            self.moves[state], self.starts, (*self.starts[1:], TOP + 1), strict=True
+        ):
             if target == DEAD:
                 continue
-            low = self.starts[index]
-            high = self.starts[index + 1] - 1 if index + 1 < len(self.starts) else TOP
-            ranges = found.setdefault(target, [])
-            if ranges and ranges[-1][1] + 1 == low:
-                ranges[-1] = (ranges[-1][0], high)
+            ranges = found.get(target)
+            if ranges is None:
+                found[target] = [(low, after - 1)]
+            elif ranges[-1][1] + 1 == low:
+                ranges[-1] = (ranges[-1][0], after - 1)
             else:
-                ranges.append((low, high))
+                ranges.append((low, after - 1))
         return [(target, tuple(ranges)) for target, ranges in found.items()]
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections import deque
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from .form import advance, horizon, options, satisfied
@@ -30,7 +31,8 @@ from .model import (
     TruthShape,
 )
 from .numeric import decimal_text, sides
-from .rules import EMPTY, DfaWriter, Rules, either_of, machine, repeated
+from .pieces import EMPTY, either_of, piece_of
+from .rules import Rules, machine, repeated
 from .strings import StringWriter
 from .terminals import literal
 
@@ -50,6 +52,13 @@ def _counts(shape: ObjectShape) -> set[str]:
     """Return the keywords that bound the number of members of ``shape``."""
     low = {"minProperties"} if shape.lo else set()
     return low | ({"maxProperties"} if shape.hi is not None else set())
+
+
+@lru_cache(maxsize=128)
+def _number_pieces(shape: NumberShape) -> tuple[str | None, str | None]:
+    """Return the rules of the negative numbers of ``shape``, without their sign, and of the others."""
+    below, above = (None if side is None else piece_of(side, quoted=False) for side in sides(shape))
+    return below, above
 
 
 class Emitter:
@@ -132,12 +141,12 @@ class Emitter:
     def _number(self, shape: NumberShape) -> str:
         if shape.values is not None:
             return either_of([literal(decimal_text(value)) for value in sorted(shape.values)])
-        below, above = sides(shape)
+        below, above = _number_pieces(shape)
         found = []
         if above:
-            found.append(DfaWriter(self._rules, above, quoted=False).write())
+            found.append(self._rules.adopt("n", above))
         if below:
-            found.append(f"{_MINUS} {DfaWriter(self._rules, below, quoted=False).write()}")
+            found.append(f"{_MINUS} {self._rules.adopt('n', below)}")
         return either_of(found)
 
     # --- arrays ---------------------------------------------------------------------------------------------

@@ -185,10 +185,11 @@ def advance(shape: ArrayShape, counts: tuple[int, ...], option: Option) -> tuple
 def _pruned(shape: Shape, good: set[Goal]) -> Shape:
     match shape:
         case ObjectShape(members=members, extras=extras):
-            return replace(
-                shape,
+            return ObjectShape(
                 members=tuple(member for member in members if member.goal in good),
                 extras=tuple(extra for extra in extras if extra.goal in good),
+                lo=shape.lo,
+                hi=shape.hi,
             )
         case ArrayShape(contains=()):
             reach = _reach(shape, good)

@@ -30,10 +30,7 @@ from .terms import (
 
 _DEPTH_LIMIT = 100
 _LENGTH_LIMIT = 4_000_000
-_HYPHEN = 0x2D
-_DIGITS = frozenset("0123456789abcdefABCDEF")
 _ESCAPES = {"t": 9, "r": 13, "n": 10, "\\": 92, '"': 34, "[": 91, "]": 93}
-_HEX = {"x": 2, "u": 4, "U": 8}
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 _MARKS = frozenset({"", "::=", "|", "(", ")"})
 """Tokens that are neither a term nor a repetition nor the end of a line; the empty one ends the text."""
@@ -50,6 +47,12 @@ _TOKEN = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 
+_HEX = "[0-9A-Fa-f]"
+_ESCAPED = rf"\\(?:x{_HEX}{{2}}|u{_HEX}{{4}}|U{_HEX}{{8}}|.)"
+_ESCAPE = re.compile(_ESCAPED, re.DOTALL)
+_ITEM = re.compile(rf"({_ESCAPED}|[^\\])(?:-({_ESCAPED}|[^\\]))?", re.DOTALL)
+"""One character of a class, or a range; a hyphen at an end is itself."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grammar:
@@ -58,44 +61,29 @@ class Grammar:
     rules: dict[str, Term]
 
 
-@lru_cache(maxsize=4096)
-def _codes(body: str) -> tuple[tuple[int, bool], ...]:
-    """Return the code points a literal or class spells, each with whether it was escaped."""
-    codes: list[tuple[int, bool]] = []
-    at = 0
-    while at < len(body):
-        char = body[at]
-        at += 1
-        if char != "\\":
-            codes.append((ord(char), False))
-            continue
-        escape = body[at]
-        at += 1
-        if escape in _ESCAPES:
-            codes.append((_ESCAPES[escape], True))
-            continue
-        size = _HEX.get(escape, 0)
-        digits = body[at : at + size]
-        if not size or len(digits) != size or not _DIGITS.issuperset(digits) or int(digits, 16) > TOP:
-            raise GrammarSyntaxError("an escape is not known")
-        codes.append((int(digits, 16), True))
-        at += size
-    return tuple(codes)
+def _code(text: str) -> int:
+    """Return the code point that a character or an escape spells; raises ``GrammarSyntaxError``."""
+    if len(text) == 1:
+        return ord(text)
+    code = _ESCAPES.get(text[1:]) if len(text) == len("\\n") else int(text[2:], 16)  # noqa: FURB166 - no "0x"
+    if code is None or code > TOP:
+        raise GrammarSyntaxError("an escape is not known")
+    return code
 
 
-@lru_cache(maxsize=4096)
+def _literal(token: str) -> Literal:
+    """Return what a literal spells; raises ``GrammarSyntaxError``."""
+    text = _ESCAPE.sub(lambda escape: chr(_code(escape[0])), token[1:-1])
+    return Literal(codes=tuple(map(ord, text)))
+
+
 def _class(token: str) -> Terminal:
     """Return what a class spells; raises ``GrammarSyntaxError``."""
     negated = token.startswith("[^")
-    codes = _codes(token[2:-1] if negated else token[1:-1])
     ranges: list[tuple[int, int]] = []
-    at = 0
-    while at < len(codes):
-        low = high = codes[at][0]
-        at += 1
-        if at + 1 < len(codes) and codes[at] == (_HYPHEN, False):
-            high = codes[at + 1][0]
-            at += 2
+    for first, last in _ITEM.findall(token[2:-1] if negated else token[1:-1]):
+        low = _code(first)
+        high = _code(last) if last else low
         if high < low:
             raise GrammarSyntaxError("a range is reversed")
         ranges.append((low, high))
@@ -112,7 +100,7 @@ def _atom(text: str) -> Term | None:
     if text == ".":
         return Terminal(ranges=((0, TOP),))
     if first == '"' and len(text) > 1:
-        return Literal(codes=tuple(code for code, _ in _codes(text[1:-1])))
+        return _literal(text)
     return _class(text) if first == "[" and len(text) > 1 else None
 
 
@@ -132,11 +120,14 @@ class _Parser:
     A grammar has few different tokens, so each is understood once: ``_atoms`` and ``_repeats`` are tables.
     """
 
-    __slots__ = ("_at", "_atoms", "_repeats", "_tokens")
+    __slots__ = ("_at", "_atoms", "_plain", "_repeats", "_tokens", "unsure")
 
     def __init__(self, text: str) -> None:
         self._tokens: list[str] = _TOKEN.findall(text)
         self._at = 0
+        self._plain = True
+        self.unsure: dict[str, Term] = {}
+        """The rules that may begin with another rule, or be empty."""
         self._atoms: dict[str, Term] = {}
         self._repeats = dict(_REPEATS)
         for token in {*self._tokens} - _MARKS:
@@ -160,7 +151,10 @@ class _Parser:
             if self._tokens[self._at] != "::=":
                 raise self._error('"::=" is expected')
             self._at += 1
+            self._plain = True
             rules[name] = self._body()
+            if not self._plain:
+                self.unsure[name] = rules[name]
             self._skip_lines()
         for name, atom in self._atoms.items():
             if name not in rules and isinstance(atom, Reference):
@@ -220,6 +214,9 @@ class _Parser:
     def _series(self, parts: list[Term]) -> Term:
         if not parts:
             raise self._error('an alternative is empty; write ""')
+        first = parts[0]
+        if not isinstance(first, Terminal) and not (isinstance(first, Literal) and first.codes):
+            self._plain = False
         return parts[0] if len(parts) == 1 else Series(parts=tuple(parts))
 
     def _either(self, ways: list[Term], last: list[Term]) -> Term:
@@ -238,10 +235,11 @@ def parse_gbnf(text: str) -> Grammar:
     """
     if len(text) > _LENGTH_LIMIT:
         raise GrammarSyntaxError("the grammar is too long")
-    rules = _Parser(text).parse()
+    parser = _Parser(text)
+    rules = parser.parse()
     if "root" not in rules:
         raise GrammarSyntaxError('there is no rule "root"')
-    check_recursion(rules)
+    check_recursion(parser.unsure)
     return Grammar(rules=rules)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import reduce
+from functools import lru_cache, reduce
 from typing import TYPE_CHECKING, TypeAlias
 
 from .automaton import Dfa, boundaries, explore
@@ -214,6 +214,7 @@ def positive(bounds: Bounds) -> Bounds | None:
     return bounds
 
 
+@lru_cache(maxsize=128)
 def sides(shape: NumberShape) -> tuple[Dfa | None, Dfa | None]:
     """Return the magnitudes of the negative and of the other numbers of ``shape``, ``None`` when empty."""
     found = [

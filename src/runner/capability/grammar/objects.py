@@ -144,10 +144,10 @@ class ObjectSettler:
                     names = both_strings(part.names, text, self._ledger)
                     if names is not None:
                         literals = (*part.goal, literal) if holds else part.goal
-                        split.append((replace(part, names=names, goal=goal(literals)), matched or holds))
+                        split.append((Extra(names=names, goal=goal(literals)), matched or holds))
             parts = split
         for part, matched in parts:
-            yield part if matched else replace(part, goal=goal((*part.goal, group.extra)))
+            yield part if matched else Extra(names=part.names, goal=goal((*part.goal, group.extra)))
 
     def _with_other(self, shape: ObjectShape, other: HasOther) -> Iterator[ObjectShape]:
         """Require a member outside ``other``: one that is declared here, or one that is not."""
@@ -190,7 +190,8 @@ class ObjectSettler:
         if max(lo, hi or 0) >= REPEAT_LIMIT:
             self._ledger.note("minProperties" if lo >= REPEAT_LIMIT else "maxProperties")
             lo, hi = 0, None
-        yield replace(shape, lo=0 if lo <= required else lo, hi=hi)
+        lo = 0 if lo <= required else lo
+        yield ObjectShape(members=shape.members, extras=shape.extras, lo=lo, hi=hi)
 
 
 def _is_plain(name: str) -> bool:

@@ -202,9 +202,11 @@ def string_set(shape: StringShape) -> Dfa:
     """
     result = EVERYTHING
     for text in sorted(shape.texts, key=lambda text: (not text.holds, text.pattern)):
-        result = product(
-            result, language(text.pattern, wide=not text.holds), without=not text.holds, keyword=text.keyword
-        )
+        found = language(text.pattern, wide=not text.holds)
+        if result is EVERYTHING and text.holds:
+            result = found  # a product with everything would number its states alike
+        else:
+            result = product(result, found, without=not text.holds, keyword=text.keyword)
     if shape.barred:
         result = product(result, among(shape.barred), without=True, keyword="not")
     if shape.lo or shape.hi is not None:
@@ -227,7 +229,7 @@ def settle_string(shape: StringShape, ledger: Ledger) -> StringShape | None:
     if hi is not None and hi > LENGTH_LIMIT:
         ledger.note("maxLength")
         hi = None
-    shape = replace(shape, texts=texts, lo=lo, hi=hi)
+    shape = StringShape(barred=shape.barred, texts=texts, lo=lo, hi=hi)
     while shape.texts or (shape.barred and (lo or hi is not None)):
         ledger.spend(50, "pattern")
         try:

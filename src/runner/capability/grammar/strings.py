@@ -15,7 +15,8 @@ from functools import lru_cache
 
 from .automaton import inverse, union
 from .model import REPEAT_LIMIT, Ledger, StringShape
-from .rules import DfaWriter, Rules, either_of, repeated
+from .pieces import either_of, piece_of
+from .rules import Rules, repeated
 from .shapes import string_set
 from .terminals import CHAR, json_chars, literal, writable
 
@@ -52,9 +53,7 @@ class StringWriter:
             return self._rules.add("string", f"{_QUOTE} {many} {_QUOTE}" if many else literal('""'))
         if not shape.texts and not shape.lo and shape.hi is None:
             return self._rules.add("string", f"{_QUOTE} {self._barred(shape.barred)}")
-        return self._rules.add(
-            "string", f"{_QUOTE} {DfaWriter(self._rules, string_set(shape), quoted=True).write()}"
-        )
+        return self._rules.add("string", f"{_QUOTE} {self._rules.adopt('s', _piece(shape))}")
 
     def _words(self, words: frozenset[str]) -> str:
         """Return the listed strings: flat when few, else a trie whose branches are rules."""
@@ -115,6 +114,12 @@ class StringWriter:
             found = [f"{text} tail" for text in _others(chars)]
             self._exits[key] = self._rules.add("off", either_of([*found, *([] if end else [_QUOTE])]))
         return self._exits[key]
+
+
+@lru_cache(maxsize=128)
+def _piece(shape: StringShape) -> str:
+    """Return the rules of a shape that is not listed, after the opening quote; raises ``TooLargeError``."""
+    return piece_of(string_set(shape), quoted=True)
 
 
 @lru_cache(maxsize=1024)

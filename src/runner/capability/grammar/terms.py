@@ -131,12 +131,13 @@ def _all_nullable(rules: Mapping[str, Term]) -> set[str]:
 
 
 def _is_layered(rules: Mapping[str, Term], nullable: Container[str]) -> bool:
-    """Whether the rules can be taken one by one, each after those it may begin with (Kahn 1962)."""
+    """Whether the rules can be taken one by one, each after those of them it may begin with (Kahn 1962)."""
     waiting: dict[str, int] = {}
     before: dict[str, list[str]] = {}
     for name, term in rules.items():
         others: set[str] = set()
         _opens(term, nullable, others)
+        others &= rules.keys()
         waiting[name] = len(others)
         for other in others:
             before.setdefault(other, []).append(name)
@@ -154,7 +155,8 @@ def _is_layered(rules: Mapping[str, Term], nullable: Container[str]) -> bool:
 def check_recursion(rules: Mapping[str, Term]) -> None:
     """Refuse left recursion, which the engines' stacks cannot follow.
 
-    Most grammars pass even if every rule could be empty; only then must it be known which can.
+    Arguments: ``rules`` without those that begin with a character, which are most.
+    Most grammars pass even if each of these could be empty; only where one fails must it be known which can.
     """
     if not _is_layered(rules, rules) and not _is_layered(rules, _all_nullable(rules)):
         raise GrammarSyntaxError("a rule begins with itself (left recursion)")
