@@ -170,12 +170,7 @@ def peer(cases: Iterator[Case]) -> Score:
 
 def _finishes(matcher: Any, tokenizer: Any, text: str) -> bool:  # noqa: ANN401 - llguidance has no types
     matcher.reset()
-    tokens = tokenizer.tokenize_str(text)
-    return (
-        matcher.validate_tokens(tokens) == len(tokens)
-        and matcher.consume_tokens(tokens)
-        and matcher.is_accepting()
-    )
+    return bool(matcher.consume_tokens(tokenizer.tokenize_str(text)) and matcher.is_accepting())
 
 
 def tools(count: int = 50) -> list[dict[str, object]]:

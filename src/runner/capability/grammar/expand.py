@@ -24,6 +24,7 @@ from .model import (
     And,
     ArrayShape,
     Draft,
+    Extra,
     Formula,
     Goal,
     Kind,
@@ -48,6 +49,15 @@ if TYPE_CHECKING:
 T = TypeVar("T", bound=Hashable)
 
 _NEVER = frozenset({FALSE})
+_ANYTHING: dict[str, Shape] = {
+    "object": ObjectShape(extras=(Extra(names=StringShape(), goal=frozenset()),)),
+    "array": ArrayShape(),
+    "string": StringShape(),
+    "number": NumberShape(),
+    "boolean": TruthShape(),
+    "null": NullShape(),
+}
+"""What the goal without literals comes to, in every schema."""
 _PROBE_DEPTH = 5
 _NESTING_LIMIT = 24
 
@@ -87,6 +97,8 @@ class Expander:
 
     def of_kind(self, wanted: Goal, kind: str) -> tuple[Shape, ...]:
         """Return the alternatives of ``wanted`` that are of type ``kind``."""
+        if not wanted:
+            return (_ANYTHING[kind],)
         key = (wanted, kind)
         if key not in self._found:
             self._open.add(key)

@@ -107,7 +107,7 @@ def build(root: Goal, expander: Expander, ledger: Ledger) -> Form:
 def _prune(form: Form, ledger: Ledger) -> Form:
     good: set[Goal] = set()
     grew = True
-    while grew:
+    while grew and len(good) < len(form.shapes):
         grew = False
         for wanted, shapes in reversed(form.shapes.items()):
             ledger.spend(1, "size")

@@ -101,6 +101,8 @@ def _ignore(_reader: Reader, _schema: _Schema, _base: str) -> Formula:
 
 def _type(_reader: Reader, schema: _Schema, _base: str) -> Formula:
     names = schema["type"]
+    if isinstance(names, str) and names in _TYPES:
+        return _TYPES[names]
     known = parse_names([names] if isinstance(names, str) else names, "type")
     if not _TYPES.keys() >= set(known):
         raise SchemaRefusedError("type: not a type of JSON Schema")
