@@ -8,6 +8,8 @@ Carries I4 (a missing or rewritten entry is detectable), I9 (a seal stands befor
 S11-S14 of `contracts/trace/v1/README.md`. It shares no code with the program that writes the logs.
 
 Run it with nothing installed:  python3 -I -S akaion_verify.py FOLDER --pin device.vkey
+To show or check one line alone:  ... prove FOLDER LOG SEQ    ... check PROOF --pin device.vkey
+To hold two copies of a book side by side:  ... compare FOLDER FOLDER --pin device.vkey
 
 How to read this file, which is also the order in which a book is checked:
 
@@ -20,7 +22,9 @@ How to read this file, which is also the order in which a book is checked:
     7. Rules      what the records of one log say about each other
     8. Log        one file, line by line
     9. Book       all files, in order
-   10. Verdict    the worst reason wins; printed for people or as JSON
+   10. State      what an auditor has seen before, which must still be there
+   11. Verdict    the worst reason wins; printed for people or as JSON
+   12. Proofs     one line shown without its log, and two books held side by side
 """
 
 from __future__ import annotations
@@ -57,6 +61,12 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "no-logs": ("INCOMPLETE", "the folder is missing, unreadable or holds no log"),
     "log-unreadable": ("INCOMPLETE", "a log could not be read from disk"),
     "log-missing": ("INCOMPLETE", "a log number is skipped"),
+    "state-differs": ("FAIL", "what the auditor's state says was seen before is not in the book"),
+    "state-missing": ("INCOMPLETE", "the log that the auditor's state speaks of is not in the folder"),
+    "state-unusable": (
+        "UNTRUSTED",
+        "the auditor's state is unreadable, malformed, or lies inside the folder",
+    ),
     "starts-late": ("PARTIAL", "the book starts after log 0"),
     # bytes and chain
     "line-too-long": ("FAIL", "a line is longer than 1 MiB"),
@@ -137,6 +147,10 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "pin-unusable": ("UNTRUSTED", "the pin is unreadable, malformed or a weak key"),
     "key-not-pinned": ("UNTRUSTED", "a log was certified by another device key than the pinned one"),
     "unverifiable": ("UNVERIFIABLE", "P3: the header declares that something ran outside the perimeter"),
+    "proof-malformed": (
+        "FAIL",
+        "a proof is malformed, or does not lead from its line to the root of its note",
+    ),
     "verifier-fault": ("FAIL", "this program failed; the book is not verified"),
 }
 
@@ -147,6 +161,7 @@ NOT_CLAIMED = (
     "that records and the clock say what happened: they say what the runner recorded",
 )
 NOT_ANCHORED = "not protected against a holder of the device key: there is no anchor and no auditor state"
+ANCHORED = "what follows the auditor's state is not protected against a holder of the device key"
 
 
 class Fault(Exception):
@@ -364,6 +379,39 @@ class Tree:
         for peak in reversed(self.peaks[:-1]):
             root = node_hash(peak, root)
         return root
+
+
+def inclusion_path(leaves: Sequence[bytes], index: int) -> List[bytes]:
+    """Return the proof that leaf `index` is among `leaves`, from the leaf up (RFC 6962, section 2.1.1)."""
+    if len(leaves) == 1:
+        return []
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    inside, beside = (leaves[:half], leaves[half:]) if index < half else (leaves[half:], leaves[:half])
+    return [*inclusion_path(inside, index % half), root_of(beside)]
+
+
+def root_of(leaves: Sequence[bytes]) -> bytes:
+    """Return the root over leaves."""
+    tree = Tree()
+    for leaf in leaves:
+        tree.append(leaf)
+    return tree.root()
+
+
+def climb(leaf: bytes, index: int, size: int, path: Sequence[bytes]) -> Optional[bytes]:
+    """Return the root that a proof leads to (RFC 9162, section 2.1.3.2), or None if it has a wrong length."""
+    root, last = leaf, size - 1
+    for sibling in path:
+        if last == 0:
+            return None
+        if index & 1 or index == last:
+            root = node_hash(sibling, root)
+            while index and not index & 1:
+                index, last = index >> 1, last >> 1
+        else:
+            root = node_hash(root, sibling)
+        index, last = index >> 1, last >> 1
+    return root if last == 0 else None
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -590,6 +638,44 @@ def parse_vkey(text: str) -> Optional[Key]:
     if key_id.hex() != parts.group(2) or point_decode(data[1:]) is None:
         return None
     return Key(name, key_id, data[1:])
+
+
+def check_note(note: str, key: Key, size: int, root: bytes, signers: int) -> Tuple[str, List[str]]:
+    """Return the signed text of a seal's note and its signature lines, the first of which `key` made.
+
+    The text is recomputed from `size` and `root`, never read: what is signed is what the log is. Raises
+    `Fault` with `seal-note`, `seal-differs` or `seal-signature`.
+    """
+    text = f"{key.name}\n{size}\n{base64.b64encode(root).decode('ascii')}\n"
+    stated, blank, signatures = note.partition("\n\n")
+    if not blank or not signatures.endswith("\n"):
+        raise Fault("seal-note")
+    if stated + "\n" != text:
+        raise Fault("seal-differs")
+    lines = signatures[:-1].split("\n")
+    if len(lines) != signers:
+        raise Fault("seal-note")
+    key_id, signature = parse_signature(lines[0], key.name)
+    if key_id != key.key_id or not signature_ok(key.public, text.encode("utf-8"), signature):
+        raise Fault("seal-signature")
+    return text, lines
+
+
+def check_device(line: str, text: str, book: str, pin: Optional[Key]) -> Tuple[str, Optional[str]]:
+    """Return which device key signed `text`, and `key-not-pinned` if it is another one than the pin.
+
+    Raises `Fault` with `seal-note` or `device-signature`.
+    """
+    name = f"{book}/device"
+    key_id, signature = parse_signature(line, name)
+    device = f"{name}+{key_id.hex()}"
+    if pin is None:
+        return device, None
+    if (pin.name, pin.key_id) != (name, key_id):
+        return device, "key-not-pinned"
+    if not signature_ok(pin.public, text.encode("utf-8"), signature):
+        raise Fault("device-signature")
+    return device, None
 
 
 def parse_signature(line: str, name: str) -> Tuple[bytes, bytes]:
@@ -1015,6 +1101,7 @@ class Findings:
     lowering_rules: Set[str] = field(default_factory=set)
     localities: Set[str] = field(default_factory=set)
     device_ids: Set[str] = field(default_factory=set)
+    anchor: Optional[Body] = None  # the state that the book was found to continue
 
     def add(self, code: str, log: Optional[int] = None, seq: Optional[int] = None) -> None:
         """Keep a reason, at the first place where it shows."""
@@ -1123,6 +1210,7 @@ class Reader:
         log.tree.append(leaf)
         log.prev = leaf.hex()
         log.kinds = [*log.kinds[-1:], kind]
+        self.book.recall(log)
 
     def _check_place(self, kind: str, seq: int) -> None:
         last = self.log.kinds[-1] if self.log.kinds else ""
@@ -1204,39 +1292,17 @@ class Reader:
     def _check_seal(self, note: str, seq: int) -> None:
         if self.key is None or self.rules is None:
             raise Fault("header-misplaced")
-        root = self.log.tree.root()
-        # The text is recomputed, never read: what is signed is what this log is.
-        text = f"{self.key.name}\n{seq}\n{base64.b64encode(root).decode('ascii')}\n"
-        stated, blank, signatures = note.partition("\n\n")
-        if not blank or not signatures.endswith("\n"):
-            raise Fault("seal-note")
-        if stated + "\n" != text:
-            raise Fault("seal-differs")
-        lines = signatures[:-1].split("\n")
-        first = self.log.last_seal is None
-        if len(lines) != (2 if first else 1):
-            raise Fault("seal-note")
-        key_id, signature = parse_signature(lines[0], self.key.name)
-        if key_id != self.key.key_id or not signature_ok(self.key.public, text.encode("utf-8"), signature):
-            raise Fault("seal-signature")
+        root, first = self.log.tree.root(), self.log.last_seal is None
+        text, lines = check_note(note, self.key, seq, root, 2 if first else 1)
         if first:
-            self._check_device(lines[1], text)
+            device, distrust = check_device(lines[1], text, str(self.book.name), self.book.pin)
+            self.book.findings.device_ids.add(device)
+            if distrust is not None:
+                self.report(distrust, 1)
         self.rules.seal(seq)
         self.log.last_seal = seq
         log = {"log": self.log.number, "log_id": self.log.log_id}
         self.book.findings.through = {**log, "seq": seq, "size": seq, "root": root.hex()}
-
-    def _check_device(self, line: str, text: str) -> None:
-        name = f"{self.book.name}/device"
-        key_id, signature = parse_signature(line, name)
-        self.book.findings.device_ids.add(f"{name}+{key_id.hex()}")
-        pin = self.book.pin
-        if pin is None:
-            return
-        if (pin.name, pin.key_id) != (name, key_id):
-            self.report("key-not-pinned", 1)
-        elif not signature_ok(pin.public, text.encode("utf-8"), signature):
-            raise Fault("device-signature")
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -1249,9 +1315,20 @@ LOG_NAME = re.compile(r"([0-9]{6,15})-([0-9a-f]{32})\.jsonl")
 class Book:
     """Reads the logs of one folder in order; `findings` says what came out."""
 
-    def __init__(self, folder: Path, pin: Optional[Key], policy_digest: Optional[str]) -> None:
-        """Read the book in `folder`; `pin` is the device key the auditor trusts, if there is one."""
+    def __init__(
+        self,
+        folder: Path,
+        pin: Optional[Key],
+        policy_digest: Optional[str],
+        state: Optional[Body] = None,
+    ) -> None:
+        """Read the book in `folder`; `pin` is the device key the auditor trusts, if there is one.
+
+        `state` is what the auditor has seen of this book before (step 10), if anything.
+        """
         self.folder = folder
+        self.state = state
+        self.recalled = False  # what the state speaks of was met, as it was
         self.pin = pin
         self.policy_digest = policy_digest
         self.findings = Findings()
@@ -1261,7 +1338,7 @@ class Book:
 
     def read(self) -> Findings:
         """Check every log until the structure breaks."""
-        logs = self._find_logs()
+        logs = self.find_logs()
         if not logs and not self.findings.reasons:
             self.findings.add("no-logs")
         if logs and min(logs) > 0:
@@ -1272,9 +1349,20 @@ class Book:
             if not self._read_log(Log(number, logs[number][-38:-6])):
                 break
         self._leave_open(self.before)
+        if self.state is not None and logs and not self.recalled:
+            earlier = self.state["log"] < min(logs)
+            self.findings.add("state-missing" if earlier else "state-differs", self.state["log"])
         return self.findings
 
-    def _find_logs(self) -> Dict[int, str]:
+    def recall(self, log: Log) -> None:
+        """Take note when the log has grown to where the state saw it, and is what it was."""
+        state = self.state
+        if state is not None and (state["log"], state["size"]) == (log.number, log.tree.size):
+            seen = (self.name, log.log_id, log.tree.root().hex())
+            self.recalled = seen == (state["book"], state["log_id"], state["root"])
+
+    def find_logs(self) -> Dict[int, str]:
+        """Return the names of the logs by number; report what is no log."""
         logs: Dict[int, str] = {}
         try:
             entries = sorted(os.scandir(self.folder), key=lambda entry: entry.name)
@@ -1350,7 +1438,52 @@ def is_regular(entry: os.DirEntry[str]) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# 10. Verdict
+# 10. State: what an auditor has seen before. A later book must still hold it, so that nothing vanishes
+# ---------------------------------------------------------------------------------------------------------
+
+STATE = record_of("format=akaion-state/1 book=text log=count log_id=hex32 size=count root=hex64")
+
+
+def lies_inside(folder: Path, path: Path) -> bool:
+    """Say whether a file lies in the folder it should vouch for. Raises `OSError` or `RuntimeError`."""
+    inside, real = folder.resolve(), path.resolve()
+    return inside == real or inside in real.parents
+
+
+def read_state(folder: Path, path: Path) -> Tuple[Optional[Body], Optional[str]]:
+    """Return what the auditor has seen (None at the first time), or the reason why it cannot be known."""
+    try:
+        if lies_inside(folder, path):
+            return None, "state-unusable"
+        with open_regular(path) as file:
+            state = parse_line(file.read(4096).removesuffix(b"\n"))
+    except FileNotFoundError:
+        return None, None
+    except (OSError, RuntimeError, Fault):
+        return None, "state-unusable"
+    return (state, None) if isinstance(state, dict) and STATE(state) else (None, "state-unusable")
+
+
+def write_state(path: Path, report: Dict[str, Any]) -> None:
+    """Keep what was verified, unless the book did not hold or what was seen before is not in it.
+
+    Raises `OSError`.
+    """
+    through, codes = report["verified_through"], {reason["code"] for reason in report["reasons"]}
+    if through is None or report["verdict"] in {"FAIL", "UNTRUSTED"} or "state-missing" in codes:
+        return
+    state = {"format": "akaion-state/1", "book": report["book"]}
+    state.update({name: through[name] for name in ("log", "log_id", "size", "root")})
+    fresh = path.with_name(path.name + ".new")
+    with fresh.open("w", encoding="ascii", newline="\n") as file:
+        file.write(json.dumps(state, sort_keys=True, separators=(",", ":")) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    fresh.replace(path)
+
+
+# ---------------------------------------------------------------------------------------------------------
+# 11. Verdict
 # ---------------------------------------------------------------------------------------------------------
 
 
@@ -1359,8 +1492,7 @@ def read_pin(folder: Path, path: Optional[Path]) -> Tuple[Optional[Key], Optiona
     if path is None:
         return None, "no-pin"
     try:
-        inside, real = folder.resolve(), path.resolve()
-        if inside == real or inside in real.parents:
+        if lies_inside(folder, path):
             return None, "pin-inside-folder"
         with open_regular(path) as file:
             text = file.read(4096).decode("ascii")
@@ -1371,16 +1503,24 @@ def read_pin(folder: Path, path: Optional[Path]) -> Tuple[Optional[Key], Optiona
 
 
 def verify(
-    folder: Path, pin: Optional[Path] = None, policy_digest: Optional[str] = None
+    folder: Path,
+    pin: Optional[Path] = None,
+    policy_digest: Optional[str] = None,
+    state: Optional[Path] = None,
 ) -> Dict[str, object]:
     """Verify the book in `folder` and return the report that `--json` prints. Total over all bytes on disk.
 
-    `pin` is a file with the device's verifier key, `policy_digest` 64 hex digits.
+    `pin` is a file with the device's verifier key, `policy_digest` 64 hex digits, `state` a file of the
+    auditor's, which this reads and does not write.
     """
     key, distrust = read_pin(folder, pin)
-    findings = Book(folder, key, policy_digest).read()
-    if distrust is not None:
-        findings.add(distrust)
+    seen, doubt = (None, None) if state is None else read_state(folder, state)
+    book = Book(folder, key, policy_digest, seen)
+    findings = book.read()
+    for code in (distrust, doubt):
+        if code is not None:
+            findings.add(code)
+    findings.anchor = seen if book.recalled else None
     return report_of(findings, pinned=key is not None)
 
 
@@ -1394,14 +1534,17 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
     order = list(EXIT_CODES)
     found = sorted(findings.reasons.items(), key=lambda item: order.index(REASONS[item[0]][0]))
     verdict = REASONS[found[0][0]][0] if found else "PASS"
-    headers = findings.headers
+    headers, anchor = findings.headers, findings.anchor
     tools = {(tool["name"], tool["trusted"]) for header in headers for tool in header["host_tools"]}
     return {
         "verdict": verdict,
         "exit": EXIT_CODES[verdict],
         "reasons": [{"code": code, "log": log, "seq": seq} for code, (log, seq) in found],
+        "book": headers[0]["origin"].rpartition("/")[0] if headers else None,
         "verified_through": findings.through,
-        "anchors": [],
+        "anchors": []
+        if anchor is None
+        else [{"kind": "state", "log": anchor["log"], "size": anchor["size"]}],
         "device_keys": sorted(findings.device_ids),
         "pinned": pinned,
         "custody": weakest(headers, "custody", ("file", "keyring", "process", "hardware")),
@@ -1417,7 +1560,7 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
         "egress": findings.egress,
         "declassified": findings.declassified,
         "lowering_rules": sorted(findings.lowering_rules),
-        "claims_not_made": [*NOT_CLAIMED, NOT_ANCHORED],
+        "claims_not_made": [*NOT_CLAIMED, NOT_ANCHORED if anchor is None else ANCHORED],
     }
 
 
@@ -1446,7 +1589,7 @@ def describe_voucher(report: Dict[str, Any]) -> str:
 
 def describe(report: Dict[str, Any]) -> str:
     """Return the report in plain words; ASCII, since every word in it is of the profile's vocabulary."""
-    through, egress = report["verified_through"], report["egress"]
+    through, egress, anchors = report["verified_through"], report["egress"], report["anchors"]
     tools = [
         tool["name"] + (" (vouched for by the profile)" if tool["trusted"] else " (untrusted)")
         for tool in report["host_tools"]
@@ -1463,7 +1606,8 @@ def describe(report: Dict[str, Any]) -> str:
         "Verified through": "log {log}, seq {seq}, root {root}".format(**through) if through else "nothing",
         "Vouched for by": describe_voucher(report),
         "Device keys named": ", ".join(report["device_keys"]) or "none",
-        "Anchors": "none",
+        "Anchors": ", ".join(f"auditor's state, log {a['log']}, its first {a['size']} lines" for a in anchors)
+        or "none",
         "Classified by": ", ".join(report["classifiers"]) or "nothing",
         "Declared": f"custody {report['custody']}, enforcement {report['enforcement']}",
         "Host tools": ", ".join(tools) or "none",
@@ -1493,23 +1637,242 @@ def digest_argument(text: str) -> str:
     return text
 
 
-def main(arguments: Optional[Sequence[str]] = None) -> int:
-    """Run the command and return the exit code of the verdict."""
-    parser = Arguments(prog="akaion-verify", description="Verify a folder of akaion-trace/1 logs.")
-    parser.add_argument("folder", type=Path, help="the book: a folder of .jsonl logs")
-    parser.add_argument("--pin", type=Path, help="file with the device's verifier key, obtained elsewhere")
-    parser.add_argument("--policy-digest", type=digest_argument, metavar="HEX", help="policy to require (S6)")
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    parser.add_argument("--version", action="version", version=VERSION)
-    chosen = parser.parse_args(arguments)
+# ---------------------------------------------------------------------------------------------------------
+# 12. Proofs: one line shown without its log, and two books held side by side
+# ---------------------------------------------------------------------------------------------------------
+
+PROOF = record_of("format=akaion-proof/1 header=text certificate=text line=text proof=text")
+PROOF_HEAD = "c2sp.org/tlog-proof@v1"
+
+
+def read_log(folder: Path, number: int) -> Optional[List[bytes]]:
+    """Return the whole lines of log `number`, or None if there is none. Raises `Fault` and `OSError`."""
+    name = Book(folder, None, None).find_logs().get(number)
+    if name is None:
+        return None
+    with open_regular(folder / name, getattr(os, "O_NOFOLLOW", 0)) as file:
+        return list(read_lines(file, Log(number, name[-38:-6])))
+
+
+def next_seal(lines: Sequence[bytes], seq: int) -> Optional[Tuple[int, str]]:
+    """Return seq and note of the first seal after line `seq`, or None. Raises `Fault`."""
+    for at in range(seq + 1, len(lines)):
+        later = parse_line(lines[at])
+        if isinstance(later, dict) and SEAL(later):
+            return at, str(later["note"])
+    return None
+
+
+def prove(folder: Path, number: int, seq: int) -> Optional[Dict[str, str]]:
+    """Return the proof that line `seq` stands in log `number`, or None if no seal covers such a line.
+
+    It holds the line, a C2SP tlog-proof of it up to the next seal, and what vouches for the log's key: the
+    header and the first seal's note. It is checked by `check`, not here. Raises `Fault` and `OSError`.
+    """
+    lines = read_log(folder, number) or []
+    first, seal = next_seal(lines, 0), next_seal(lines, seq) if seq >= 0 else None
+    if first is None or seal is None:
+        return None
+    path = inclusion_path([leaf_hash(line) for line in lines[: seal[0]]], seq)
+    hashes = [base64.b64encode(step).decode("ascii") for step in path]
+    return {
+        "format": "akaion-proof/1",
+        "header": lines[0].decode("utf-8"),
+        "certificate": first[1],
+        "line": lines[seq].decode("utf-8"),
+        "proof": "\n".join([PROOF_HEAD, f"index {seq}", *hashes, "", seal[1]]),
+    }
+
+
+def parse_proof(text: str) -> Tuple[int, List[bytes], str]:
+    """Return index, path and note of a C2SP tlog-proof. Raises `Fault`: `proof-malformed`."""
+    head, blank, note = text.partition("\n\n")
+    first, *rest = head.split("\n")
+    index = re.fullmatch(r"index (0|[1-9][0-9]{0,5})", rest[0]) if rest else None
+    path = [parse_base64(line) for line in rest[1:]]
+    if first != PROOF_HEAD or not blank or index is None or len(path) > 17:
+        raise Fault("proof-malformed")
+    steps = [step for step in path if step is not None and len(step) == 32]
+    if len(steps) != len(path):
+        raise Fault("proof-malformed")
+    return int(index.group(1)), steps, note
+
+
+def check_proof(document: object, pin: Optional[Key]) -> Tuple[Body, Optional[str]]:
+    """Return the record that a proof shows, and the reason to distrust it if it is not of the pinned device.
+
+    Raises `Fault` if the proof does not hold.
+    """
+    if not isinstance(document, dict) or not PROOF(document):
+        raise Fault("proof-malformed")
+    header = parse_record(parse_line(document["header"].encode("utf-8", "surrogatepass")), None)
+    if header["kind"] != "header" or header["seq"] != 0 or header["prev"] != FIRST_PREV:
+        raise Fault("header-misplaced")
+    body = header["body"]
+    key = parse_vkey(body["vkey"])
+    if key is None or key.name != body["origin"] or (pin is not None and pin.public == key.public):
+        raise Fault("key-unusable")
+    book = body["origin"].rpartition("/")[0]
+    start = leaf_hash(document["header"].encode("utf-8"))
+    text, lines = check_note(document["certificate"], key, 1, start, 2)
+    _, distrust = check_device(lines[1], text, book, pin)
+    index, path, note = parse_proof(document["proof"])
+    line = document["line"].encode("utf-8", "surrogatepass")
+    record = parse_record(parse_line(line), body.get("extensions", []))
+    size = re.match(r"[^\n]*\n([1-9][0-9]{0,5})\n", note)
+    root = climb(leaf_hash(line), index, int(size.group(1)), path) if size else None
+    if size is None or root is None or record["seq"] != index or index >= int(size.group(1)):
+        raise Fault("proof-malformed")
+    check_note(note, key, int(size.group(1)), root, 2 if size.group(1) == "1" else 1)
+    return record, distrust or ("no-pin" if pin is None else None)
+
+
+def compare(first: Path, second: Path) -> Tuple[str, Optional[Tuple[int, int]]]:
+    """Return how two books relate, and where they part: log and seq.
+
+    `same`; `continues`, if one is the beginning of the other; `forked`, if a line that both have sealed is
+    not the same in both, which no honest writer does; `differs`, if that line is not sealed in both. Verify
+    both first: this compares lines. Raises `Fault` and `OSError`.
+    """
+    numbers = [set(Book(folder, None, None).find_logs()) for folder in (first, second)]
+    word = "same"
+    for number in sorted(numbers[0] & numbers[1]):
+        ours, theirs = read_log(first, number) or [], read_log(second, number) or []
+        for seq, (one, two) in enumerate(zip(ours, theirs)):
+            if one != two:
+                sealed = next_seal(ours, seq - 1) and next_seal(theirs, seq - 1)
+                return "forked" if sealed else "differs", (number, seq)
+        if len(ours) != len(theirs):
+            word = "continues"
+    return ("same" if numbers[0] == numbers[1] and word == "same" else "continues"), None
+
+
+RELATIONS = {
+    "same": "the two hold the same lines",
+    "continues": "one is the beginning, or a part, of the other",
+    "differs": "the two part at a line that is not sealed in both",
+    "forked": "the two part at a line that both have sealed: this proves that the writer is not honest",
+}
+
+
+def main_check(chosen: argparse.Namespace) -> int:
+    """Check one proof, print what it shows, and return the exit code."""
+    pin, distrust = read_pin(chosen.proof, chosen.pin)
+    record, codes = None, [distrust]
     try:
-        report = verify(chosen.folder, chosen.pin, chosen.policy_digest)
+        with open_regular(chosen.proof) as file:
+            document = json.loads(file.read(4 * MAX_LINE).decode("utf-8"))
+        record, doubt = check_proof(document, pin)
+        codes.append(doubt)
+    except Fault as fault:
+        codes = [fault.code]
+    except (OSError, ValueError, RecursionError):
+        codes = ["proof-malformed"]
+    reasons = sorted({code for code in codes if code})
+    verdict = REASONS[reasons[0]][0] if reasons else "PASS"
+    report = {"verdict": verdict, "exit": EXIT_CODES[verdict], "reasons": reasons, "record": record}
+    heading = "" if chosen.json else f"{verdict} (exit {EXIT_CODES[verdict]})\n"
+    print(heading + json.dumps(report if chosen.json else record, indent=2, sort_keys=not chosen.json))
+    for code in [] if chosen.json else reasons:
+        print(f"  {REASONS[code][0]}: {code}: {REASONS[code][1]}")
+    return EXIT_CODES[verdict]
+
+
+def main_prove(chosen: argparse.Namespace) -> int:
+    """Print the proof of one line, and return the exit code."""
+    try:
+        proof = prove(chosen.folder, chosen.log, chosen.seq)
+    except (Fault, OSError, ValueError):
+        proof = None
+    if proof is None:
+        print(f"{chosen.folder}: no sealed line {chosen.seq} in a log {chosen.log}", file=sys.stderr)
+        return EXIT_CODES["INCOMPLETE"]
+    print(json.dumps(proof, indent=2))
+    return 0
+
+
+def main_compare(chosen: argparse.Namespace) -> int:
+    """Verify two books, print how they relate, and return the worst exit code."""
+    reports = [verify(folder, chosen.pin) for folder in (chosen.folder, chosen.other)]
+    try:
+        relation, place = compare(chosen.folder, chosen.other)
+    except (Fault, OSError):
+        relation, place = "differs", None
+    verdicts = [str(report["verdict"]) for report in reports] + (["FAIL"] if relation == "forked" else [])
+    verdict = min(verdicts, key=list(EXIT_CODES).index)
+    if chosen.json:
+        data = {"verdict": verdict, "exit": EXIT_CODES[verdict], "relation": relation, "parts_at": place}
+        print(json.dumps({**data, "books": reports}, indent=2))
+        return EXIT_CODES[verdict]
+    where = "" if place is None else f" (log {place[0]}, seq {place[1]})"
+    print(f"{verdict} (exit {EXIT_CODES[verdict]})\n{relation}: {RELATIONS[relation]}{where}")
+    for folder, report in zip((chosen.folder, chosen.other), reports):
+        print(f"\n{folder}:\n{describe(report)}")
+    return EXIT_CODES[verdict]
+
+
+def main_verify(chosen: argparse.Namespace) -> int:
+    """Verify a book, print the report, keep the auditor's state, and return the exit code."""
+    try:
+        report = verify(chosen.folder, chosen.pin, chosen.policy_digest, chosen.state)
     except Exception:  # noqa: BLE001 - a defect of this program must read as a failure, never as a traceback
         findings = Findings()
         findings.add("verifier-fault")
         report = report_of(findings, pinned=False)
     print(json.dumps(report, indent=2) if chosen.json else describe(report))
+    if chosen.state is not None:
+        try:
+            write_state(chosen.state, report)
+        except OSError as error:
+            print(f"the state was not written: {error.strerror}; it is what it was before", file=sys.stderr)
     return EXIT_CODES[str(report["verdict"])]
+
+
+COMMANDS: Dict[str, Tuple[Callable[[argparse.Namespace], int], str, Tuple[str, ...]]] = {
+    "verify": (
+        main_verify,
+        "Verify a folder of akaion-trace/1 logs (the command if none is named).",
+        ("folder",),
+    ),
+    "prove": (
+        main_prove,
+        "Print the proof of one line: of log LOG, line SEQ from 0.",
+        ("folder", "log", "seq"),
+    ),
+    "check": (main_check, "Check a proof that `prove` printed.", ("proof",)),
+    "compare": (main_compare, "Verify two copies of a book, and say where they part.", ("folder", "other")),
+}
+OPERANDS: Dict[str, Tuple[Callable[[str], object], str]] = {
+    "folder": (Path, "the book: a folder of .jsonl logs"),
+    "other": (Path, "the other copy"),
+    "proof": (Path, "a file with a proof"),
+    "log": (int, "the number of the log"),
+    "seq": (int, "the number of the line, from 0"),
+}
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    """Run the command and return the exit code of the verdict."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    command = given.pop(0) if given and given[0] in COMMANDS else "verify"
+    run, description, operands = COMMANDS[command]
+    program = "akaion-verify" if command == "verify" else f"akaion-verify {command}"
+    others = "other commands, each with --help: " + ", ".join(name for name in COMMANDS if name != command)
+    parser = Arguments(prog=program, description=description, epilog=others)
+    for name in operands:
+        convert, meaning = OPERANDS[name]
+        parser.add_argument(name, type=convert, help=meaning)
+    if command != "prove":
+        parser.add_argument(
+            "--pin", type=Path, help="file with the device's verifier key, obtained elsewhere"
+        )
+        parser.add_argument("--json", action="store_true", help="print the report as JSON")
+    if command == "verify":
+        policy, state = "policy to require (S6)", "your file of what you saw before: checked, then brought on"
+        parser.add_argument("--policy-digest", type=digest_argument, metavar="HEX", help=policy)
+        parser.add_argument("--state", type=Path, help=state)
+    parser.add_argument("--version", action="version", version=VERSION)
+    return run(parser.parse_args(given))
 
 
 if __name__ == "__main__":

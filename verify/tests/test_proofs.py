@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One line shown without its log, and two books held side by side (I4)."""
+
+from __future__ import annotations
+
+import copy
+import json
+from pathlib import Path
+
+import akaion_verify as av
+import bookbuilder as bb
+import pytest
+from bookbuilder import LogBuilder, Story
+from hypothesis import given
+from hypothesis import strategies as st
+
+KEY = av.parse_vkey(bb.DEVICE_VKEY)
+LEAVES = [bb.leaf(str(number).encode()) for number in range(64)]
+
+
+@given(st.integers(1, 64), st.data())
+def test_a_path_leads_from_its_leaf_to_the_root_and_from_no_other(size: int, data: st.DataObject) -> None:
+    """RFC 6962: every leaf of every size; another leaf, place or size leads elsewhere."""
+    index = data.draw(st.integers(0, size - 1))
+    path = av.inclusion_path(LEAVES[:size], index)
+    root = bb.merkle_root(LEAVES[:size])
+    assert av.climb(LEAVES[index], index, size, path) == root
+    other = data.draw(st.integers(0, size - 1).filter(lambda at: at != index) if size > 1 else st.just(-1))
+    if other >= 0:
+        assert av.climb(LEAVES[other], index, size, path) != root
+        assert av.climb(LEAVES[index], other, size, path) != root
+    assert av.climb(LEAVES[index], index, size, [*path, LEAVES[0]]) is None
+    if path:
+        assert av.climb(LEAVES[index], index, size, path[:-1]) != root
+
+
+@pytest.fixture
+def log(folder: Path) -> LogBuilder:
+    log = LogBuilder().open().play(bb.story())
+    log.write(folder)
+    return log
+
+
+def test_every_line_that_a_seal_covers_is_proved_and_the_proof_shows_it(
+    folder: Path, log: LogBuilder
+) -> None:
+    for seq in range(len(log.lines) - 1):
+        proof = av.prove(folder, 0, seq)
+        record, distrust = av.check_proof(json.loads(json.dumps(proof)), KEY)
+        assert (record, distrust) == (json.loads(log.lines[seq]), None)
+
+
+def test_there_is_no_proof_of_what_no_seal_covers(folder: Path, log: LogBuilder) -> None:
+    last = len(log.lines) - 1
+    assert [av.prove(folder, *place) for place in ((0, last), (0, last + 1), (0, -1), (1, 0))] == [None] * 4
+
+
+def broken(proof: dict[str, str], other: dict[str, str]) -> list[tuple[str, dict[str, str]]]:
+    """Return the proof in many wrong forms."""
+    forms: list[tuple[str, dict[str, str]]] = [
+        (f"{name} of another", {**proof, name: other[name]}) for name in ("line", "proof")
+    ]
+    for name, held in proof.items():
+        forms.append((f"without {name}", {key: other for key, other in proof.items() if key != name}))
+        for at in (0, len(held) // 2, len(held) - 1):
+            text = held[:at] + chr(ord(held[at]) ^ 1) + held[at + 1 :]
+            forms.append((f"{name} changed at {at}", {**proof, name: text}))
+    moved = proof["proof"].replace("index 12", "index 13")
+    forms.append(("another index", {**proof, "proof": moved}))
+    return forms
+
+
+@pytest.mark.usefixtures("log")
+def test_no_changed_proof_holds(folder: Path) -> None:
+    proof, other = av.prove(folder, 0, 12), av.prove(folder, 0, 20)
+    assert proof is not None
+    assert other is not None
+    held = []
+    for name, form in broken(proof, other):
+        try:
+            av.check_proof(copy.deepcopy(form), KEY)
+        except av.Fault:
+            continue
+        held.append(name)
+    assert held == []
+
+
+@given(st.recursive(st.none() | st.integers() | st.text(), lambda inner: st.dictionaries(st.text(), inner)))
+def test_any_document_gives_an_answer(document: object) -> None:
+    with pytest.raises(av.Fault):
+        av.check_proof(document, KEY)
+
+
+@given(st.dictionaries(st.sampled_from(["header", "certificate", "line", "proof"]), st.text(), min_size=4))
+def test_any_texts_give_an_answer(members: dict[str, str]) -> None:
+    with pytest.raises(av.Fault):
+        av.check_proof({"format": "akaion-proof/1", **members}, KEY)
+
+
+def run(*arguments: object) -> int:
+    return av.main([str(argument) for argument in arguments])
+
+
+def test_the_commands_prove_and_check(
+    folder: Path, log: LogBuilder, pin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("prove", folder, 0, 12) == 0
+    proof = tmp_path / "proof.json"
+    proof.write_text(capsys.readouterr().out, encoding="utf-8")
+    assert run("check", proof, "--pin", pin) == 0
+    assert capsys.readouterr().out.startswith("PASS (exit 0)\n")
+    assert run("check", proof, "--json") == 3
+    report = json.loads(capsys.readouterr().out)
+    assert (report["verdict"], report["reasons"]) == ("UNTRUSTED", ["no-pin"])
+    assert report["record"] == json.loads(log.lines[12])
+    other = tmp_path / "other.vkey"
+    other.write_text(bb.vkey(bb.DEVICE_NAME, bb.public(bb.secret("another"))), encoding="ascii")
+    assert run("check", proof, "--pin", other) == 3
+    assert "key-not-pinned" in capsys.readouterr().out
+    proof.write_text(proof.read_text(encoding="utf-8").replace("index 12", "index 13"), encoding="utf-8")
+    assert run("check", proof, "--pin", pin) == 1
+    assert "proof-malformed" in capsys.readouterr().out
+    assert run("prove", folder, 7, 12) == 2
+    assert run("check", tmp_path / "nothing", "--pin", pin) == 1
+
+
+# --- two books -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def copied(tmp_path: Path) -> Path:
+    copy_of = tmp_path / "copy"
+    copy_of.mkdir()
+    return copy_of
+
+
+def test_two_copies_are_the_same(folder: Path, log: LogBuilder, copied: Path) -> None:
+    log.write(copied)
+    assert av.compare(folder, copied) == ("same", None)
+
+
+def test_a_longer_copy_continues_the_other(folder: Path, log: LogBuilder, copied: Path) -> None:
+    log.write(copied)
+    log.next().open().close().write(copied)
+    assert av.compare(folder, copied) == av.compare(copied, folder) == ("continues", None)
+
+
+@pytest.mark.usefixtures("log")
+def test_two_sealed_stories_of_one_log_are_a_fork_and_a_failure(
+    folder: Path, copied: Path, pin: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each passes by itself: only side by side do they prove that the writer is not honest."""
+    story = Story()
+    story.change("b1", commit=bb.hex64("another content"))
+    LogBuilder().open().play(story).write(copied)
+    assert [av.verify(each, pin)["verdict"] for each in (folder, copied)] == ["PASS", "PASS"]
+    assert av.compare(folder, copied) == ("forked", (0, story.seq("b1")))
+    assert run("compare", folder, copied, "--pin", pin) == 1
+    assert capsys.readouterr().out.startswith("FAIL (exit 1)\nforked: ")
+    assert run("compare", folder, copied, "--pin", pin, "--json") == 1
+    assert json.loads(capsys.readouterr().out)["parts_at"] == [0, story.seq("b1")]
+
+
+def test_what_is_not_sealed_in_both_is_no_fork(folder: Path, log: LogBuilder, copied: Path) -> None:
+    cut = copy.deepcopy(log)
+    cut.lines = [*log.lines[:4], b'{"body":1}']
+    cut.write(copied)
+    assert av.compare(folder, copied) == ("differs", (0, 4))
