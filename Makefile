@@ -7,7 +7,7 @@ export PYTHON
 
 python := .venv/bin/python
 
-.PHONY: help setup models demo test test-engine test-mutants check bench leakbench docs build clean
+.PHONY: help setup models demo test test-engine test-vllm test-llama-cpp test-mutants check bench leakbench docs build clean
 
 help:
 	@echo "make setup   prepare .venv/ from the pinned requirements"
@@ -16,6 +16,8 @@ help:
 	@echo "make test    static checks and the whole test suite"
 	@echo "make test-engine  our grammars against llama.cpp's own engine (npm, 2 minutes)"
 	@echo "make test-mutants  a million altered records, none accepted; two verifiers agree (Node, 30 minutes)"
+	@echo "make test-vllm  the vLLM backend against a real server (3.5 GB the first time, 6 minutes; then 2)"
+	@echo "make test-llama-cpp  the second embedded engine, built from source (7 minutes the first time; then 1)"
 	@echo "make check   static checks only"
 	@echo "make bench   measurements against peers"
 	@echo "make leakbench  plant 100,000 secrets and see what gets past the gate"
@@ -44,6 +46,12 @@ test-engine: models
 
 test-mutants: setup
 	@$(python) verify/tests/battery.py --mutants 1000000 --page 50000
+
+test-vllm: models
+	@scripts/vllm
+
+test-llama-cpp: models
+	@scripts/llama-cpp
 
 bench: setup
 	@scripts/bench

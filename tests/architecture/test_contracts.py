@@ -120,6 +120,7 @@ MUTANTS = [
     mutant("wire", "adapters/cli/__init__.py", "from datapizza.core.clients import Client"),
     mutant("processes", "capability/tools/filesystem.py", "import subprocess"),
     mutant("processes", "perimeter/trace/log.py", "import multiprocessing"),
+    mutant("processes", "capability/transport/inprocess.py", "import subprocess"),
     # Rule 3: what each room may speak.
     mutant("kernel", "kernel/labels.py", "import os"),
     mutant("kernel", "kernel/ports.py", "from time import monotonic"),

@@ -29,12 +29,19 @@ _MEMINFO: Final = Path("/proc/meminfo")
 
 
 def engine_version() -> str | None:
-    """Return the version of the embedded engine, None when it cannot be imported."""
+    """Return name and version of the embedded engine; None when there is none.
+
+    The second engine is not imported: that is for its child process.
+    """
     try:
         import xllamacpp  # noqa: PLC0415 - optional: importing it is the probe
 
-        return metadata.version(xllamacpp.__name__)
-    except (ImportError, metadata.PackageNotFoundError):
+        name = xllamacpp.__name__
+    except ImportError:
+        name = "llama-cpp-python"
+    try:
+        return f"{name} {metadata.version(name)}"
+    except metadata.PackageNotFoundError:
         return None
 
 

@@ -126,7 +126,7 @@ def _classifier(profile: Inspected) -> Check:
 def _engine(profile: Inspected | None) -> Check:
     version = machine.engine_version()
     if version is not None:
-        return Check(name="embedded engine", grade="ok", found=f"xllamacpp {version}")
+        return Check(name="embedded engine", grade="ok", found=version)
     grade: Grade = "fail" if _embedded(profile) else "warn"
     fix = "pip install 'akaion-runner[embedded]'"
     return Check(name="embedded engine", grade=grade, found="cannot be imported", fix=fix)

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The in-process transport: llama.cpp in this process, behind the port that HTTP has.
 
-Owns the engine (the optional package `xllamacpp`): loading, one request at a time, and stopping it. Leaves
-what is asked and what the answer means to the `embedded` codec. Carries P1, since nothing leaves the process,
-and grade L2 of I10.
+Owns the engine (the optional package `xllamacpp`): loading, one request at a time, and stopping it. Where
+that is not installed and `llama-cpp-python` is, `child` runs that one in a process of its own. Leaves what is
+asked and what the answer means to the `embedded` codec. Carries P1, since nothing leaves the process and its
+child, and grade L2 of I10.
 
 The engine insists on listening somewhere. On POSIX systems that is a Unix socket in a private folder, which
 is deleted as soon as the model is loaded, so that nobody can connect; elsewhere a loopback port. In both
@@ -21,23 +22,29 @@ from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
 from queue import SimpleQueue
-from typing import TYPE_CHECKING, Final, Self
+from typing import Final, Protocol, Self
 
 import anyio.to_thread
 
+from runner.capability.transport.child import ChildEngine, start_llama
 from runner.kernel.errors import ModelError, RunnerError, TransportError
 from runner.kernel.inference import WireReply, WireRequest
 from runner.kernel.ports import Credential
-
-if TYPE_CHECKING:
-    import xllamacpp
 
 Progress = Callable[[str], None]
 """Called with "loading" before and "ready" after the weights are read."""
 
 PROMPT_BATCH: Final = 64
 """Tokens between two moments at which a prompt can be abandoned: about a second with a 1.5B model."""
+_SECOND: Final = "llama-cpp-python"
 _CPUS: Final = Path("/sys/devices/system/cpu")
+
+
+class Engine(Protocol):
+    """What answers: `xllamacpp.Server`, or a child process."""
+
+    def handle_chat_completions(self, text: str, take: Callable[[str], bool], /) -> None:
+        """Answer `text`, passing each JSON text of the reply to `take` until that says True."""
 
 
 class EngineTransport:
@@ -52,7 +59,7 @@ class EngineTransport:
         self._context = context
         self._threads = threads or physical_cores()
         self._busy = threading.Lock()
-        self._engine: xllamacpp.Server | None = None
+        self._engine: Engine | None = None
         self._closed = False
 
     def load(self, progress: Progress | None = None) -> None:
@@ -67,6 +74,8 @@ class EngineTransport:
         """Free the weights, after waiting for a generation that is still being stopped. Repeatable."""
         with self._busy:
             self._closed = True
+            if isinstance(self._engine, ChildEngine):
+                self._engine.close()
             self._engine = None
 
     @asynccontextmanager
@@ -120,7 +129,7 @@ class EngineTransport:
         finally:
             job.items.put(failure)
 
-    def _loaded(self, progress: Progress | None) -> "xllamacpp.Server":
+    def _loaded(self, progress: Progress | None) -> Engine:
         """Return the engine, loading it if need be. The caller holds the lock."""
         if self._closed:
             raise TransportError("the embedded engine is closed")
@@ -184,10 +193,13 @@ async def _once(data: bytes) -> AsyncIterator[bytes]:
 
 
 def _version() -> str:
-    try:
-        return f"xllamacpp {metadata.version('xllamacpp')}"
-    except metadata.PackageNotFoundError:
-        return ""
+    """Return name and version of the engine that is installed, "" without one."""
+    for name in ("xllamacpp", _SECOND):
+        try:
+            return f"{name} {metadata.version(name)}"
+        except metadata.PackageNotFoundError:
+            continue
+    return ""
 
 
 def _refusal(status: int) -> str:
@@ -203,17 +215,18 @@ def _status(first: str | None) -> int:
     return code if isinstance(code, int) else 500
 
 
-def _start(model_path: Path, context: int, threads: int) -> "xllamacpp.Server":
+def _start(model_path: Path, context: int, threads: int) -> Engine:
+    """Return the engine that is installed, loaded; raise `ModelError`."""
     try:
         import xllamacpp  # noqa: PLC0415 - optional: imported when an engine is wanted
     except ImportError:
-        raise ModelError(
-            "the embedded engine is not installed: pip install 'akaion-runner[embedded]'"
-        ) from None
-    if not model_path.is_file():
-        raise ModelError(
-            f"there are no weights at {model_path}: fetch them, or correct inference.local.model"
-        )
+        if not _version().startswith(_SECOND):  # it is imported in the child only
+            raise ModelError(
+                "the embedded engine is not installed: pip install 'akaion-runner[embedded]'"
+            ) from None
+        _check_weights(model_path)
+        return start_llama(model_path, context=context, threads=threads, batch=PROMPT_BATCH)
+    _check_weights(model_path)
     params = xllamacpp.CommonParams()
     params.model.path = str(model_path)
     params.n_ctx, params.fit_params = context, False
@@ -226,11 +239,19 @@ def _start(model_path: Path, context: int, threads: int) -> "xllamacpp.Server":
         if os.name == "posix":
             params.hostnames = [f"{folder}/engine.sock"]
         try:
-            return xllamacpp.Server(params)
+            server: Engine = xllamacpp.Server(params)
         except (RuntimeError, ValueError):
             raise ModelError(
                 f"the engine cannot use the weights at {model_path} with a context of {context} tokens"
             ) from None
+    return server
+
+
+def _check_weights(model_path: Path) -> None:
+    if not model_path.is_file():
+        raise ModelError(
+            f"there are no weights at {model_path}: fetch them, or correct inference.local.model"
+        )
 
 
 def physical_cores() -> int:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How vLLM is told to hold a reply to a schema: `structured_outputs`, with one kind in it."""
+"""How vLLM is told to hold a reply to a schema: `structured_outputs`, with a grammar in it."""
 
 from typing import Any, ClassVar
 
@@ -13,5 +13,8 @@ class VllmClient(ConstrainedClient):
     DEFAULT_URL: ClassVar[str] = "http://127.0.0.1:8000"
 
     def constraint(self, compiled: CompiledSchema) -> dict[str, Any]:
-        """Return the lowered schema. The older `guided_json` is accepted by new servers, and ignored."""
-        return {"structured_outputs": {"json": compiled.lowered, "disable_any_whitespace": True}}
+        """Return the grammar itself. A schema there (`json`) lets a model write whitespace without end.
+
+        The `disable_any_whitespace` of a request is accepted and ignored, and so is the older `guided_json`.
+        """
+        return {"structured_outputs": {"grammar": compiled.gbnf}}
