@@ -169,8 +169,12 @@ def peer(cases: Iterator[Case]) -> Score:
 
 
 def _finishes(matcher: Any, tokenizer: Any, text: str) -> bool:  # noqa: ANN401 - llguidance has no types
+    """Whether ``text`` is a whole value. A refused token would break the matcher for good: it is asked first."""
     matcher.reset()
-    return bool(matcher.consume_tokens(tokenizer.tokenize_str(text)) and matcher.is_accepting())
+    tokens = tokenizer.tokenize_str(text)
+    if matcher.validate_tokens(tokens) < len(tokens):
+        return False
+    return bool(matcher.consume_tokens(tokens) and matcher.is_accepting())
 
 
 def tools(count: int = 50) -> list[dict[str, object]]:
