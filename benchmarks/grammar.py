@@ -169,7 +169,7 @@ def peer(cases: Iterator[Case]) -> Score:
 
 
 def _finishes(matcher: Any, tokenizer: Any, text: str) -> bool:  # noqa: ANN401 - llguidance has no types
-    """Whether ``text`` is a whole value. A refused token would break the matcher for good: it is asked first."""
+    """Whether ``text`` is a whole value; asked first, since a refused token breaks the matcher for good."""
     matcher.reset()
     tokens = tokenizer.tokenize_str(text)
     if matcher.validate_tokens(tokens) < len(tokens):
