@@ -20,7 +20,7 @@ from runner.kernel.messages import JsonObject
 from runner.kernel.ports import Endpoint, FindingStore, Probeable
 from runner.kernel.probing import Canary, Heard
 from runner.perimeter import probe
-from runner.perimeter.canaries import Asked, concluded, is_last, judge, next_canary
+from runner.perimeter.canaries import Asked, Seen, concluded, is_last, judge, next_canary
 from runner.perimeter.client import Registration
 from runner.perimeter.release import Checked
 
@@ -87,7 +87,7 @@ async def probe_backend(
         capabilities=found,
         requests=len(asked),
         tokens=sum(each.tokens for each in asked),
-        most_tokens=sum(each.canary.max_tokens for each in asked),
+        most_tokens=sum(each.canary.max_tokens for each in asked if each.seen is not Seen.REFUSED),
     )
 
 
