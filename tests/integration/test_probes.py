@@ -29,6 +29,7 @@ from runtimes import (
     vllm,
 )
 
+from runner.adapters.cli.main import main
 from runner.assembly import FINDINGS, Runtime, open_profile
 from runner.kernel.capabilities import Mechanism, Standing, Thinking, tiers_for
 from runner.perimeter.probing import Probe
@@ -654,3 +655,77 @@ def test_i7_a_cache_of_another_user_holds_nothing(monkeypatch: pytest.MonkeyPatc
         mine = os.geteuid()
         monkeypatch.setattr("os.geteuid", lambda: mine + 1)
         assert asked_again(server, url) == 5
+
+
+# --- the command ---------------------------------------------------------------------------------
+
+
+def profile_at(url: str, folder: Path, model: str = "m") -> str:
+    text = f"""profile: attached
+policy: {{grants: []}}
+inference:
+  local: {{runtime: llamacpp, endpoint: "{url}", model: "{model}", context: 4096}}
+"""
+    (folder / "studio.yaml").write_text(text, encoding="utf-8")
+    return str(folder / "studio.yaml")
+
+
+def test_the_command_prints_the_truth_table_as_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server = llama_server()
+    with serving(server) as url:
+        status = main(["probe", "--profile", profile_at(url, tmp_path), "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert status == 0
+    assert said["mechanisms"] == {
+        "grammar": "enforced",
+        "response_format_flat": "ignored",
+        "tools": "ignored",
+        "tools_with_format": "refused",
+    }
+    assert (said["uses"], said["ignores"]) == ("grammar", ["response_format_flat", "tools"])
+    assert (said["tiers"], said["thinking"], said["context"]) == (["constrained", "text"], "absent", 4096)
+    assert (said["requests"], said["tokens"], said["keeps"]) == (5, 28, True)
+    assert said["claims"] == ["supports_tools"]
+    assert said["most_tokens"] == sum(server.granted) <= 64
+
+
+def test_the_command_says_in_words_what_is_ignored_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with serving(ChatServer(served=llama_server(build="b1\x1b[31m").served)) as url:
+        status = main(["probe", "--profile", profile_at(url, tmp_path)])
+    shown = capsys.readouterr()
+    assert status == 1
+    assert "grammar (in use)" in shown.out
+    assert "accepted, and not done" in shown.out
+    assert "Tiers    text\n" in shown.out
+    assert "\x1b" not in shown.out
+    assert "probing local" in shown.err
+
+
+def test_the_command_tries_the_other_forms(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(llama_server()) as url:
+        status = main(["probe", "--profile", profile_at(url, tmp_path), "--forms", "--json", "-q"])
+    said = json.loads(capsys.readouterr().out)
+    assert (status, said["tiers"]) == (0, None)
+    assert said["ignores"] == ["response_format_flat", "grammar_untyped", "tool_choice"]
+
+
+def test_a_server_that_is_not_there_is_said_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(llama_server()) as url:
+        pass
+    status = main(["probe", "--profile", profile_at(url, tmp_path), "--json"])
+    said = json.loads(capsys.readouterr().out)
+    assert (status, said["requests"], said["mechanisms"]) == (1, 1, {"grammar": "unverified"})
+
+
+def test_doctor_counts_what_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with serving(llama_server()) as url:
+        profile = profile_at(url, tmp_path)
+        main(["probe", "--profile", profile, "-q", "--json"])
+        capsys.readouterr()
+        main(["doctor", "--profile", profile, "--json"])
+    checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
+    assert checks["backend behaviour"]["found"].startswith("1 findings kept")

@@ -21,6 +21,7 @@ from runner.adapters.cli.doctor import doctor
 from runner.adapters.cli.exits import MEANING, Status
 from runner.adapters.cli.explain import explain
 from runner.adapters.cli.leakbench import leakbench
+from runner.adapters.cli.probe import probe
 from runner.adapters.cli.run import run
 from runner.adapters.cli.screen import PROGRAM, errors, print_error, print_line
 from runner.kernel.errors import ConfigError, RunnerError
@@ -39,6 +40,7 @@ app.command(
 )(run)
 app.command(epilog="Example:  akaion chat --profile studio.yaml < questions.txt")(chat)
 app.command(epilog="Example:  akaion doctor --profile studio.yaml")(doctor)
+app.command(epilog="Example:  akaion probe --profile studio.yaml --backend local")(probe)
 app.command(epilog="Example:  akaion explain --profile studio.yaml letter.txt")(explain)
 app.command(epilog="Example:  akaion leakbench --profile studio.yaml --html report.html")(leakbench)
 app.add_typer(models.app, name="models")

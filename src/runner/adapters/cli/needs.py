@@ -18,9 +18,11 @@ from runner.adapters.cli import machine
 from runner.adapters.cli.book import read_book
 from runner.adapters.cli.models import MIB, state_of
 from runner.adapters.cli.profiles import Inspected, classifier_words, inspect, missing_for
-from runner.assembly import Places
+from runner.assembly import FINDINGS, Places
+from runner.capability.home import akaion_home
 from runner.capability.models import Catalogue, ModelEntry, models_dir, verify
 from runner.capability.tools.beneath import Beneath, Parts
+from runner.capability.transport.findings import FileFindings
 from runner.kernel.config import Config, LocalInference
 from runner.kernel.errors import ConfigError, ModelError, ToolError, TraceError
 from runner.kernel.ports import Root
@@ -65,6 +67,7 @@ def checks(named: str, *, deep: bool) -> Iterator[Check]:
     yield from _sandbox()
     yield _openat2()
     if profile is not None:
+        yield _behaviour(profile, named)
         yield _key(profile.places)
         yield _trace(profile.places)
 
@@ -247,6 +250,13 @@ def _key(places: Places) -> Check:
         fix = f"own it, and chmod 600 {places.key}"
         return Check(name="device key", grade="fail", found=f"{found}: open to others", fix=fix)
     return Check(name="device key", grade="ok", found=found)
+
+
+def _behaviour(profile: Inspected, named: str) -> Check:
+    """Return how many findings about backends are kept; which server each is about, only asking can say."""
+    kept, name = FileFindings(akaion_home() / FINDINGS).count(), profile.config.inference.prefer
+    found = f"{kept} findings kept; `akaion probe --profile {named}` tries out what {name} can be held to"
+    return Check(name="backend behaviour", grade="ok", found=found)
 
 
 def _trace(places: Places) -> Check:

@@ -49,6 +49,10 @@ class FileFindings:
             make_private_folder(self._path.parent)
             replace_file(self._path, temporary, text.encode("utf-8"))
 
+    def count(self) -> int:
+        """Return how many findings there are that can be believed."""
+        return sum(parse_finding(value) is not None for value in self._read().values())
+
     def _read(self) -> Mapping[str, object]:
         """Return the findings by key; none from a file that is not to be believed."""
         try:
