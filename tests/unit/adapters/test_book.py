@@ -39,6 +39,23 @@ def test_an_approval_says_what_the_person_answered(word: str, *, granted: bool) 
     assert parse_log(NAME, line("approval", by="user", granted=granted)).rows[0].decision == word
 
 
+def test_i8_a_lowering_says_from_what_to_what_and_which_sends_rest_on_it() -> None:
+    by_yes = line(
+        "declassify", id="1" * 32, approval="c" * 32, backend="remote", **{"from": "C2", "to": "C1"}
+    )
+    by_rule = line("declassify", id="2" * 32, rule="redaction", **{"from": "C2", "to": "C0"})
+    resting = line("egress", decision="allowed", declassify="1" * 32, **{"class": "C1"})
+    other = line("egress", decision="allowed", **{"class": "C1"})
+    rows = parse_log(NAME, by_yes + resting + by_rule + other + resting).rows
+    assert [row.note for row in rows] == [
+        "C2 counts as C1, by the yes to call cccccccc, sends that rest on it: 1, 4",
+        "rests on record 0",
+        "C2 counts as C0, rule redaction, sends that rest on it: none",
+        "",
+        "rests on record 0",
+    ]
+
+
 def test_a_log_is_closed_by_its_close_record_and_a_seal_only() -> None:
     whole = line("close", reason="done") + seal()
     assert parse_log(NAME, whole).closed
@@ -61,7 +78,9 @@ json_like = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["kind", "body", "ts", "class", "decision", "granted"]), inner)
+        | st.dictionaries(
+            st.sampled_from(["kind", "body", "ts", "class", "decision", "granted", "id", "declassify"]), inner
+        )
     ),
 )
 

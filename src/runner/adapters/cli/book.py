@@ -10,8 +10,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,6 +20,7 @@ from runner.kernel.errors import TraceError
 _NAME: Final = re.compile(r"([0-9]{6,15})-[0-9a-f]{32}\.jsonl")
 _DEPTH: Final = 8
 """How deep a record may be nested (`contracts/trace/v1` §2)."""
+_ID_SHOWN: Final = 8
 _SHOWN: Final = ("profile", "outcome", "reason", "rule", "status", "locality", "integrity", "enforcement")
 """Members that say something to a person, in the order they are shown."""
 
@@ -80,7 +81,25 @@ def parse_log(name: str, data: bytes) -> Log:
     if torn:
         rows.append(Row(seq=len(lines), kind="torn line"))
     closed = [row.kind for row in rows[-2:]] == ["close", "seal"]
-    return Log(number=_number(name), name=name, rows=tuple(rows), closed=closed)
+    return Log(number=_number(name), name=name, rows=tuple(_with_lowerings(rows)), closed=closed)
+
+
+def _with_lowerings(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield `rows`, each lowering of a class with the sends that rest on it, and each of these with it."""
+    bodies = [_body(row.record) for row in rows]
+    lowered = {_word(each, "id"): at for at, each in enumerate(bodies) if rows[at].kind == "declassify"}
+    resting: dict[int, list[int]] = {}
+    for at, body in enumerate(bodies):
+        on = lowered.get(_word(body, "declassify"))
+        if on is not None and rows[at].kind == "egress":
+            resting.setdefault(on, []).append(at)
+    on_what = {at: on for on, those in resting.items() for at in those}
+    for at, row in enumerate(rows):
+        notes = [row.note, f"rests on record {on_what[at]}" if at in on_what else ""]
+        if row.kind == "declassify":
+            sends = ", ".join(map(str, resting.get(at, ()))) or "none"
+            notes.append(f"sends that rest on it: {sends}")
+        yield replace(row, note=", ".join(filter(None, notes)))
 
 
 def _number(name: str) -> int:
@@ -106,8 +125,7 @@ def _parse_row(seq: int, line: bytes) -> Row:
         record = None
     if not isinstance(record, dict) or not _is_shallow(record, _DEPTH):
         return Row(seq=seq, kind="unreadable line")
-    body = record.get("body")
-    members = body if isinstance(body, dict) else {}
+    members = _body(record)
     moment = record.get("ts")
     return Row(
         seq=seq,
@@ -120,6 +138,11 @@ def _parse_row(seq: int, line: bytes) -> Row:
         note=", ".join(_notes(members)),
         record=record,
     )
+
+
+def _body(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    body = record.get("body")
+    return body if isinstance(body, dict) else {}
 
 
 def _refuse(constant: str) -> None:
@@ -151,6 +174,11 @@ def _decision(members: Mapping[str, Any]) -> str:
 
 
 def _notes(members: Mapping[str, Any]) -> Iterator[str]:
+    before, after = _word(members, "from"), _word(members, "to")
+    if before and after:
+        yield f"{before} counts as {after}"
+    if approval := _word(members, "approval"):
+        yield f"by the yes to call {approval[:_ID_SHOWN]}"
     for name in _SHOWN:
         if value := _word(members, name):
             yield f"{name} {value}"
