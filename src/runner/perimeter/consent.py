@@ -172,9 +172,18 @@ async def offer(
         return False
     now, name = desk.trace.now_us(), to.backend.name
     questions = partial(
-        task.clearances.open_questions, task.blocks, name, above=ceiling, now_us=now, most=MOST_QUESTIONS
+        task.clearances.open_questions,
+        task.blocks,
+        name,
+        above=ceiling,
+        now_us=now,
+        most=MOST_QUESTIONS,
+        outside=task.outside,
     )
-    asking = await aside(questions, size=sum(len(block.text) for block in task.blocks))
+    try:
+        asking = await aside(questions, size=sum(len(block.text) for block in task.blocks))
+    except Exception:  # noqa: BLE001 - I7: what cannot be judged is not asked about, and stays denied
+        return False
     would = partial(
         judge_cleared,
         desk,

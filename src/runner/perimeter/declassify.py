@@ -136,11 +136,19 @@ class Clearances:
         return covered
 
     def open_questions(
-        self, blocks: Iterable[Block], backend: str, *, above: DataClass, now_us: int, most: int
+        self,
+        blocks: Iterable[Block],
+        backend: str,
+        *,
+        above: DataClass,
+        now_us: int,
+        most: int,
+        outside: Outside,
     ) -> list[Block]:
         """Return the blocks above the class `above` that only a person could cover, in order.
 
-        No more than `most` and one: then there are too many, and nothing further is looked at.
+        One that is covered in part is among them if the rest of it is above, as `outside` finds. No more than
+        `most` and one: then there are too many, and nothing further is looked at.
         """
         named = self._named(backend, now_us)
         covered: dict[str, Cover] = {}
@@ -151,7 +159,7 @@ class Clearances:
                 if named or covered:  # without any yes nothing is covered
                     given = _together(block, named.get(block.id, ()))
                     cover = self._cover(block, given, covered, backend, above)
-                if cover is None and block.label.data_class > above:
+                if _rest(block, cover, outside).data_class > above:
                     yield block
                     cover = self._cover(block, _whole(block), covered, backend, above)
                 if cover is not None:

@@ -177,11 +177,11 @@ class Task:
 
     def left(self, covered: Mapping[str, Cover]) -> Label:
         """Return the mark without what is `covered`, by block id. Raises what the classifier raises."""
+        return left_of(self.blocks, covered, self.outside)
 
-        def outside(text: str, regions: Regions) -> DataClass:
-            return class_outside(text, regions, self._classifier, self._echo)
-
-        return left_of(self.blocks, covered, outside)
+    def outside(self, text: str, regions: Regions) -> DataClass:
+        """Return the class of what is found in `text` outside of `regions`; raise as the classifier."""
+        return class_outside(text, regions, self._classifier, self._echo)
 
     def instruction(self, text: str) -> Block:
         """Return a block for text that the runner or the embedding program wrote itself."""

@@ -380,6 +380,40 @@ async def test_p1_what_was_found_outside_of_the_spans_or_across_their_edge_count
         assert await denied(world, task, task.goal) == "class-above-ceiling"
 
 
+async def test_i1_who_let_go_a_part_is_asked_about_the_whole_before_it_is_denied(
+    remote: Any,
+) -> None:
+    world, approver = remote(True, True, classifier=FakeClassifier(NAMES))
+    with world.perimeter.task(GOAL) as task:
+        assert await world.client.declassify(task.goal, task=task, spans=SPANS[:1]) is True
+        await world.client.infer(asking(task.goal), task=task)
+        await world.client.infer(asking(task.goal), task=task)
+    assert ["about the lease" in each.rendering for each in approver.asked] == [False, True]
+    assert len(world.backend.transport.sent) == 2
+
+
+class Failing:
+    """Fails once it is armed. What it said of a wire is remembered, the rest of a block is judged anew."""
+
+    version = "failing"
+    armed = False
+
+    def classify(self, text: str, *, source: str | None = None) -> Any:
+        if self.armed:
+            raise RuntimeError("down")
+        return FakeClassifier(NAMES).classify(text, source=source)
+
+
+async def test_i7_where_the_rest_of_a_part_cannot_be_judged_it_stays_denied(remote: Any) -> None:
+    classifier = Failing()
+    world, approver = remote(True, False, classifier=classifier)
+    with world.perimeter.task(GOAL) as task:
+        assert await world.client.declassify(task.goal, task=task, spans=SPANS[:1]) is True
+        for classifier.armed in (False, True):
+            assert await denied(world, task, task.goal) == "class-above-ceiling"
+    assert len(approver.asked) == 2
+
+
 async def test_i8_what_was_found_outside_of_the_spans_counts_for_a_request_that_does_not_quote_it(
     remote: Any,
 ) -> None:
@@ -746,7 +780,9 @@ def test_questions_are_counted_no_further_than_there_may_be(make_world: Any) -> 
         for number in range(50):
             read(task, f"letter {number}")
         left = iter(task.blocks)
-        asking = task.clearances.open_questions(left, "scripted", above=C1, now_us=0, most=4)
+        asking = task.clearances.open_questions(
+            left, "scripted", above=C1, now_us=0, most=4, outside=task.outside
+        )
     assert [block.text for block in asking] == [f"letter {number}" for number in range(5)]
     assert len(list(left)) == 45, "of the goal and 50 letters, six were looked at"
 
