@@ -308,3 +308,15 @@ def test_i6_media_that_repeat_a_labelled_source_take_its_class(make_world: Any) 
             png(chunk(b"tEXt", b"C\0" + letter.encode())), "image/png", data_class=DataClass.C0
         )
     assert block.label.data_class is DataClass.C3
+
+
+@pytest.mark.parametrize("chance", ["y8GcU@O.SJ", "WF_@3.bC>a#", ",i_@yqO.NA", "#5{&r@I.UW", "|?e?5I@9.eiT"])
+def test_chance_in_the_points_of_a_picture_is_no_text(chance: str) -> None:
+    assert "".join(texts_in(b"\xff\x80\x01" * 9 + chance.encode() + b"\xff\x80\x01" * 9)) == ""
+
+
+@pytest.mark.parametrize(
+    "said", ["info@abc.it", "Mario Rossi", "333 1234567", "ROSSI MARIO", "y8GcU@O.SJ is written"]
+)
+def test_i6_what_is_made_like_words_is_read_wherever_it_stands(said: str) -> None:
+    assert said in list(texts_in(b"\xff\x80\x01" * 9 + said.encode() + b"\xff\x80\x01" * 9))

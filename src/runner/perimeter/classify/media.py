@@ -51,6 +51,11 @@ _IN_NOTES: Final = _runs(3, _WIDE)
 _IN_NOISE: Final = _runs(10, _ACCENTED)
 """In random bytes, such as the points of a picture, shorter or stranger runs look like addresses of mail, or
 like words in two alphabets, now and then."""
+_LONG: Final = 16
+_WORDS: Final = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[a-z]+[0-9]+|[A-Z]+[0-9]+|[0-9]+[a-z]+)")
+_SIGNS: Final = re.compile(r"[\s@._:,;'/+\-]+")
+"""In noise, what is shorter than `_LONG` counts if it is made like words, numbers and addresses are: chance
+makes an address of mail in every hundredth picture of a megabyte, and hardly ever one that looks like any."""
 _CONTROLS: Final = bytes([*range(9), 11, *range(14, 32), 127])
 _INLINE: Final = (
     r"(?i)</?(?:a|b|em|font|i|span|strong|sub|sup|text|textpath|tref|tspan|u|wbr)(?:\s[^<>]*)?/?>"
@@ -179,15 +184,23 @@ def _plain_texts(data: bytes) -> Iterator[str]:
         return
     for note in _notes(data):
         yield from _read(_ZLIB.split(note, 1)[0], _IN_NOTES)
-    yield from _read(data, _IN_NOISE)
+    yield from _read(data, _IN_NOISE, noise=True)
 
 
-def _read(data: bytes, encodings: Sequence[tuple[str, patterns.Pattern]]) -> Iterator[str]:
+def _read(
+    data: bytes, encodings: Sequence[tuple[str, patterns.Pattern]], *, noise: bool = False
+) -> Iterator[str]:
     """Yield what can be read in `data` by each of `encodings`; what does not touch is kept apart."""
     for encoding, runs in encodings:
-        found = [data[match[0][0] : match[0][1]] for match in runs.finditer(data)]
+        found = [data[match[0][0] : match[0][1]].decode(encoding, "replace") for match in runs.finditer(data)]
+        found = [run for run in found if not noise or len(run) >= _LONG or _is_like_words(run)]
         if found:
-            yield from _with_markup("\n\n".join(run.decode(encoding, "replace") for run in found))
+            yield from _with_markup("\n\n".join(found))
+
+
+def _is_like_words(run: str) -> bool:
+    """Say whether `run` is made of words and numbers, each in one case, and the signs of addresses."""
+    return all(not part or _WORDS.fullmatch(part) for part in _SIGNS.split(fold(run).data.decode("ascii")))
 
 
 def _as_text(data: bytes) -> str:
