@@ -74,7 +74,7 @@ CONTACTS: Final = (
             rf"(?:\.[a-z0-9\-]{{1,40}}){{0,3}}\.[a-z]{{2,24}})"
         ),
         distinctive=True,
-        trigger=_AT_SIGN,
+        trigger=rf"(?i){_PEC_HOST}\.[a-z0-9\-]",
     ),
     Rule(
         name="email",

@@ -18,7 +18,16 @@ from runner.perimeter.classify.contacts import CLIENT, CONTACTS
 from runner.perimeter.classify.credentials import CREDENTIALS
 from runner.perimeter.classify.foreign import FOREIGN
 from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
-from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear, whole
+from runner.perimeter.classify.model import (
+    Check,
+    Classification,
+    Role,
+    Rule,
+    Span,
+    View,
+    is_clear,
+    whole,
+)
 from runner.perimeter.classify.pattern import Pattern, Prefilter, compile_pattern
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.registers import Clients, Mention, Registers
@@ -40,6 +49,11 @@ _RELEASE: Final = "rules-4"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 
+_VERDICTS: Final = 256
+"""Verdicts of checks that are kept while a text is judged: rules and readings ask for the same again."""
+_RANK: Final = {view: rank for rank, view in enumerate(View)}
+"""Of two readings of one place, the more literal first."""
+
 _NEVER: Final = r"[^\x00-\xff]"
 """A pattern that no folded text matches."""
 
@@ -51,6 +65,25 @@ class _Detector:
     rule: Rule
     pattern: Pattern
     context: Pattern | None
+
+
+class _Verdicts:
+    """What checks said of candidates of one text, the last few hundred of them."""
+
+    __slots__ = ("_known",)
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Check, bytes], int] = {}
+
+    def of(self, check: Check, candidate: bytes) -> int:
+        """Return how much of `candidate` passes `check`."""
+        key = check, candidate
+        accepted = self._known.get(key)
+        if accepted is None:
+            if len(self._known) >= _VERDICTS:
+                self._known.clear()
+            accepted = self._known[key] = check(candidate.decode("ascii"))
+        return accepted
 
 
 class _Hit(NamedTuple):
@@ -94,18 +127,22 @@ class Classifier:
         a number under the key `iban` is as good as one behind the word. Time is linear in the
         length of `text`. Raises nothing for any `str`.
         """
-        name = fold(source or "").data
+        name, verdicts = fold(source or "").data, _Verdicts()
         readings = [(reading, self._prefilter.hits(reading.data)) for reading in every_reading(text)]
-        hits = [hit for reading, seen in readings for hit in self._hits(reading, seen - self._topics, name)]
+        hits = [
+            hit
+            for reading, seen in readings
+            for hit in self._hits(reading, seen - self._topics, name, verdicts)
+        ]
         hits += [hit for reading, _ in readings for hit in _clients(self._registers.clients, reading)]
         hits = self._without_known(text, readings[0][0], hits)
         weaker = overruled([hit.span for hit in hits if hit.role is Role.FINDING])
-        hits = [hit for hit in hits if hit.span not in weaker]
+        hits = [hit for hit in hits if hit.span not in weaker] if weaker else hits
         persons = sorted(hit.span.start for hit in hits if points_at_person(hit.span, hit.role))
         topics = [
             hit.span
             for reading, seen in (readings if persons else ())
-            for hit in self._hits(reading, seen & self._topics, name)
+            for hit in self._hits(reading, seen & self._topics, name, verdicts)
         ]
         found = beside_persons([hit.span for hit in hits if hit.role is Role.FINDING], persons)
         spans = _without_doubles([*found, *subjects_of_persons(topics, persons)])
@@ -115,7 +152,9 @@ class Classifier:
             version=self.version,
         )
 
-    def _hits(self, reading: Reading, seen: Collection[int], source: bytes) -> Iterator[_Hit]:
+    def _hits(
+        self, reading: Reading, seen: Collection[int], source: bytes, verdicts: _Verdicts
+    ) -> Iterator[_Hit]:
         """Yield the hits in `reading` of the detectors `seen`."""
         words: Collection[int] = ()
         if any(self._detectors[index].rule.needs_context for index in seen):
@@ -123,7 +162,7 @@ class Classifier:
         for index in sorted(seen):
             detector = self._detectors[index]
             if index in words or not detector.rule.needs_context:
-                yield from _search(detector, reading, source)
+                yield from _search(detector, reading, source, verdicts)
 
     def _without_known(self, text: str, folded: Reading, hits: list[_Hit]) -> list[_Hit]:
         """Return `hits` without contacts that the registers call the practice's own or public.
@@ -143,32 +182,32 @@ class Classifier:
         return [hit for hit in hits if id(hit) not in dropped]
 
 
-def _search(detector: _Detector, reading: Reading, source: bytes) -> Iterator[_Hit]:
+def _search(detector: _Detector, reading: Reading, source: bytes, verdicts: _Verdicts) -> Iterator[_Hit]:
     """Yield the hits of one rule in one reading.
 
     After a candidate that is refused the search goes on one character later, not behind it, so
     that a decoy cannot hide the identifier that overlaps it.
     """
-    data, position = reading.data, 0
-    group = min(detector.pattern.groups, 1)
-    while match := detector.pattern.search(data, position):
+    rule, search, data, position = detector.rule, detector.pattern.search, reading.data, 0
+    check, group = rule.check, min(detector.pattern.groups, 1)
+    by_shape = not rule.needs_context and (rule.distinctive or is_clear(reading.view))
+    while match := search(data, position):
         start, end = match[group]
-        check = detector.rule.check
-        accepted = end - start if check is whole else check(data[start:end].decode("ascii"))
-        if not accepted:
-            position = start + 1
-            continue
-        position = max(start + accepted, position + 1)
-        found = (start, start + accepted)
-        if reading.counts(*found) and _corroborated(detector, reading, found, source):
-            yield _hit(detector.rule, reading, start, start + accepted)
+        if check is not whole:
+            accepted = verdicts.of(check, data[start:end])
+            if not accepted:
+                position = start + 1
+                continue
+            end = start + accepted
+        position = max(end, position + 1)
+        if reading.counts(start, end) and (
+            by_shape or _corroborated(detector.context, reading, (start, end), source)
+        ):
+            yield _hit(rule, reading, start, end)
 
 
-def _corroborated(detector: _Detector, reading: Reading, found: tuple[int, int], source: bytes) -> bool:
-    """Say whether the hit counts: by its shape, or by a word of its vocabulary near it."""
-    rule, context = detector.rule, detector.context
-    if not rule.needs_context and (rule.distinctive or is_clear(reading.view)):
-        return True
+def _corroborated(context: Pattern | None, reading: Reading, found: tuple[int, int], source: bytes) -> bool:
+    """Say whether a word of the vocabulary `context` stands near what was found."""
     if context is None:
         return False
     nearby = (*reading.surroundings(*found), reading.around, source)
@@ -209,15 +248,14 @@ def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:
 
     A disguised one never hides one in the clear inside it: the place of the latter is exact.
     """
-    order = tuple(View)
-    ordered = sorted(spans, key=lambda span: (span.start, -span.end, span.kind, order.index(span.view)))
-    reach: dict[tuple[str, bool], int] = {}
+    ordered = sorted(spans, key=lambda span: (span.start, -span.end, span.kind, _RANK[span.view]))
+    literal: dict[str, int] = {}
+    disguised: dict[str, int] = {}
     kept: list[Span] = []
     for span in ordered:
-        clear = is_clear(span.view)
-        hidden_by = (True,) if clear else (True, False)
-        if all(span.end > reach.get((span.kind, each), -1) for each in hidden_by):
-            reach[span.kind, clear] = span.end
+        kind, end, clear = span.kind, span.end, is_clear(span.view)
+        if end > literal.get(kind, -1) and (clear or end > disguised.get(kind, -1)):
+            (literal if clear else disguised)[kind] = end
             kept.append(span)
     return tuple(kept)
 

@@ -8,6 +8,7 @@ fails closed: an automaton that ran out of memory counts as "every pattern may m
 """
 
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from typing import Final
 
 import re2
@@ -62,8 +63,9 @@ def _options(max_mem: int | None = None) -> re2.Options:
     return options
 
 
+@lru_cache(maxsize=1024)
 def compile_pattern(pattern: str) -> Pattern:
-    """Compile `pattern` (ASCII, RE2 syntax) for folded text.
+    """Compile `pattern` (ASCII, RE2 syntax) for folded text; who searches for the same shares one automaton.
 
     Raises `ValueError` when RE2 refuses it: look-around and back-references are not linear.
     """

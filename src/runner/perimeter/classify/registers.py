@@ -13,7 +13,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import permutations
+from itertools import compress, permutations
 from typing import Final, NamedTuple, TypeVar
 
 from runner.kernel.errors import ConfigError, Mistake
@@ -109,7 +109,7 @@ class Clients:
 
     def find(self, data: bytes, words: Sequence[bytes]) -> Iterator[Mention]:
         """Yield the mentions in `data`, a folded text, whose words are `words`."""
-        known = [at for at, word in enumerate(words) if word in self._vocabulary]
+        known = list(compress(range(len(words)), map(self._vocabulary.__contains__, words)))
         kept = [at for at, word in enumerate(words) if word not in _SKIPPED] if known else []
         found = [
             name for at in known for name in (*self._names_at(words, kept, at), *self._initials_at(words, at))

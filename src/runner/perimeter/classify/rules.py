@@ -207,7 +207,7 @@ IDENTIFIERS: Final = (
         data_class=_C2,
         pattern=rf"(?i){_EDGE}(?:R\.? ?G\.?{_ROLL}|ruolo generale){_NUMBER}({_CASE}){_END}",
         context=r"(?i)r\.? ?g\.?|ruolo",
-        trigger=r"(?i)R\.? ?G|ruolo generale",
+        trigger=rf"(?i){_EDGE}(?:R\.? ?G|ruolo generale)",
     ),
     Rule(
         name="case-number-before",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import Classifier, EchoIndex, Rule
+from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, engine
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.lexicon import LEXICON
 from runner.perimeter.classify.readings import MOST, ROOM, every_reading
@@ -75,6 +75,49 @@ def test_the_words_of_a_context_are_looked_for_only_where_a_rule_asks() -> None:
     assert seen.asked == 0
     assert classifier.classify("no 1").data_class is DataClass.C2
     assert seen.asked == 1
+
+
+def test_a_candidate_is_checked_once_for_all_rules_and_readings() -> None:
+    asked: list[str] = []
+
+    def check(candidate: str) -> int:
+        asked.append(candidate)
+        return len(candidate)
+
+    rules = [
+        Rule(name=name, kind=name, data_class=DataClass.C2, pattern="[0-9]{6}", check=check, distinctive=True)
+        for name in ("one", "two")
+    ]
+    found = Classifier(rules).classify("123456 \u200b654321 123456").spans
+    assert [span.kind for span in found] == ["one", "two"] * 3
+    assert asked == ["123456", "654321"]
+
+
+def test_the_verdicts_that_are_kept_are_bounded() -> None:
+    verdicts = engine._Verdicts()
+    for number in range(3 * engine._VERDICTS):
+        assert verdicts.of(len, b"%d" % number) == len(str(number))
+        assert len(verdicts._known) <= engine._VERDICTS
+
+
+def test_rules_that_search_for_the_same_share_an_automaton() -> None:
+    assert patterns.compile_pattern("[0-9]{11}x") is patterns.compile_pattern("[0-9]" + "{11}x")
+
+
+@pytest.mark.parametrize(
+    ("name", "without", "holding"),
+    [
+        ("case-number", "in largo uso, urgente", "procedimento R.G. 1234/2021"),
+        ("pec", "scrivere ad a@b.it, certo", "scrivere ad a@pec.b.it"),
+    ],
+)
+def test_a_rule_whose_words_are_not_there_does_not_search(
+    searched: list[int], name: str, without: str, holding: str
+) -> None:
+    classifier = Classifier([rule for rule in RULES if rule.name == name])
+    assert classifier.classify(without).spans == ()
+    assert searched == []
+    assert len(classifier.classify(holding).spans) == 1
 
 
 APART = (
