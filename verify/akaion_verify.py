@@ -496,6 +496,13 @@ def egress_fits_channel(body: Body) -> bool:
     return tool_only and bool(body["locality"] == "remote")
 
 
+def failure_fits_status(body: Body) -> bool:
+    """Say whether a failure stands beside a tier, and is `refused` where the send failed, and only there."""
+    if "failure" not in body:
+        return True
+    return "tier" in body and body["status"] == ("error" if body["failure"] == "refused" else "ok")
+
+
 def opinion_fits_classifier(body: Body) -> bool:
     """Say whether an opinion, on one block, stands where more than the rules was asked, and only there."""
     if body["classifier"] == "rules-only":
@@ -515,6 +522,10 @@ TYPES: Dict[str, Check] = {
     "class": matches("C0|C1|C2|C3"),
     "locality": matches("L0|L1|L2|remote"),
     "status": matches("ok|error|timeout|cancelled"),
+    "failure": matches(
+        "no_call|wrong_tool|malformed_json|schema_violation|missing_required|hallucinated_argument"
+        "|truncated|ambiguous|too_many_calls|refused"
+    ),
     "count": integer(0),
     "seal_every": integer(1, 256),
     "seal_ms": integer(1, 60_000),
@@ -558,6 +569,7 @@ egress may call_id=hex32 send_id=hex32 channel=inference|tool backend?=name host
     locality=locality class=class inputs=blocks decision=allowed|redacted|denied reason?=name
     payload_commit=hex64 bytes=count declassify?=hex32
 egress_result may call_id=hex32 send_id=hex32 status=status bytes=count block?=block
+    tier?=native|constrained|text failure?=failure
 step_verdict must step=count verdict=pass|fail|unsure by=model|user|plane|rule
 declassify must id=hex32 rule?=name approval?=hex32 source=hex64 from=class to=class backend=name
     expires=count commit=hex64
@@ -572,6 +584,7 @@ ALSO: Dict[str, Callable[[Body], bool]] = {  # what members of one body ask of e
     "approval": lambda body: body["by"] != "none" or not body["granted"],
     "tool_call": lambda body: body["tool"] not in ("other", "release"),
     "egress": egress_fits_channel,
+    "egress_result": failure_fits_status,
     "declassify": lambda body: body["to"] < body["from"] and ("rule" in body) != ("approval" in body),
 }
 ROWS = [row.split(None, 2) for row in TABLE.strip().replace("\n ", " ").split("\n")]

@@ -33,6 +33,7 @@ from runner.capability.home import akaion_home, make_home
 from runner.capability.models import Catalogue, models_dir
 from runner.capability.profile import ProfileSource, read_profile
 from runner.capability.registers import read_register
+from runner.capability.textcalls import TextCallReader
 from runner.capability.tools.beneath import identity_of
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.transport.clock import SystemClock, SystemEntropy
@@ -63,6 +64,7 @@ from runner.kernel.ports import (
     Tool,
 )
 from runner.kernel.registers import Listed
+from runner.kernel.tiers import NATIVE_FIRST, WITHOUT_NATIVE, Tier, tiers_from
 from runner.kernel.version import __version__
 from runner.perimeter.classify import FRAGMENTS, Classifier, EchoIndex, Registers, compile_registers
 from runner.perimeter.client import Registration, SealedClient
@@ -288,6 +290,7 @@ class Runtime:
                 approver=self._approver,
                 opinions=self._opinions,
                 findings=FileFindings(akaion_home() / FINDINGS),
+                reader=TextCallReader(),
             )
             self._resources = opening.pop_all()
         return self
@@ -405,8 +408,18 @@ def registrations_of(
             codec=endpoint if isinstance(endpoint, Probeable) else None,
             credential=credential if side == REMOTE else None,
             timeout_s=timeout,
+            tiers=_tiers(remote if side == REMOTE else model),
         )
     return registrations
+
+
+def _tiers(endpoint: LocalInference | RemoteInference | None) -> tuple[Tier, ...]:
+    """Return how a model is asked for calls: from the way its profile says, or what suits its runtime."""
+    if endpoint is not None and endpoint.tier != "auto":
+        return tiers_from(Tier(endpoint.tier))
+    if isinstance(endpoint, RemoteInference) and endpoint.backend != "llamacpp":
+        return NATIVE_FIRST
+    return WITHOUT_NATIVE
 
 
 def book_name(device: bytes) -> str:

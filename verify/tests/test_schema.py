@@ -67,7 +67,17 @@ def test_schema_and_verifier_agree_on_every_changed_member(
     answers = []
     for place in ("", "body"):
         members = record.get(place, record)
-        for name in {*members, "extra", "x_a", "task", "declassify", "tool_commit", "rule"} - {"kind"}:
+        for name in {
+            *members,
+            "extra",
+            "x_a",
+            "task",
+            "declassify",
+            "tool_commit",
+            "rule",
+            "tier",
+            "failure",
+        } - {"kind"}:
             for edited in [changed(record, place, name, value) for value in VALUES]:
                 answers.append(only.is_valid(edited))
                 assert answers[-1] == verifier_accepts(edited), (name, edited)

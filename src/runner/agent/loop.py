@@ -12,7 +12,7 @@ import anyio
 
 from runner.agent.answerer import Draft, answer_freely, answer_from_lines
 from runner.agent.judge import judged
-from runner.agent.planner import is_question_over_files, next_call, search
+from runner.agent.planner import is_question_over_files, next_step, search
 from runner.agent.session import Session
 from runner.agent.steps import Budget, Event, Evidence, RunResult, Stop, StopReason, ToolStep
 from runner.kernel.errors import ClassifierFault, LoopError, raises_bare
@@ -111,7 +111,7 @@ async def _call_until_done(session: Session) -> None:
     A call that comes again ends the calls, not the run, once a tool has returned something. Raises `Stop`.
     """
     try:
-        while await next_call(session):
+        while await next_step(session):
             pass
     except Stop as stop:
         useful = any(isinstance(step, ToolStep) and step.status == "ok" for step in session.steps)

@@ -1,24 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 """Choosing what to do next: the opening plan, and one step at a time after it.
 
-Owns the choice of a tool and the filling of its arguments, each under a schema, in two passes, since
-small models fail when they do both at once. Whether a call may run is the perimeter's to say.
+Owns the order of calls: a search first where files are asked about, then what the model asks for, one call
+after the other. Leaves asking to `calling.py`; whether a call may run is the perimeter's to say.
 """
 
+import json
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, assert_never
 
 from runner.agent import prompts
+from runner.agent.calling import Answer, Calls, next_calls
 from runner.agent.session import Session
 from runner.agent.steps import Stop, StopReason
-from runner.kernel.messages import Block, Json, JsonObject
+from runner.perimeter.client import AskedCall
 from runner.perimeter.toolbox import DENIED
 
 SEARCH: Final = "search_text"
 READ: Final = "read_file"
 FILE_TOOLS: Final = frozenset({"list_dir", READ, SEARCH})
-FINISH: Final = "answer"
-"""What the model chooses when it needs no further call."""
 
 
 def is_question_over_files(session: Session) -> bool:
@@ -50,53 +50,28 @@ async def read_file(session: Session, file: str) -> bool:
     return reply.status == "ok"
 
 
-async def next_call(session: Session) -> bool:
-    """Let the model choose one call and fill it; run it. Return False when it chose to answer instead."""
+async def next_step(session: Session) -> bool:
+    """Let the model ask for calls and run them, in order. Return False when it chose to answer instead.
+
+    A call that stands twice in one reply is made once. Raises `Stop`.
+    """
     session.think("choosing the next step")
-    context = context_blocks(session)
-    options: Sequence[Json] = [*session.tools, FINISH]
-    choice = await session.ask(
-        prompts.choose(session.tools.values()),
-        session.task.goal,
-        *context,
-        prompts.CHOOSE,
-        schema=_one_of("tool", options),
-        max_tokens=32,
-    )
-    tool = choice.said["tool"]
-    if tool == FINISH:
-        return False
-    spec = session.tools[tool]
-    filled = await session.ask(
-        prompts.choose(session.tools.values()),
-        session.task.goal,
-        *context,
-        prompts.fill(spec),
-        schema=spec.parameters,
-        max_tokens=256,
-    )
-    await session.call(tool, filled.value, origin=filled.block, said=filled.said)
-    return True
+    proposal = await next_calls(session)
+    match proposal:
+        case Answer():
+            return False
+        case Calls():
+            for asked in _distinct(proposal.calls):
+                call = asked.call
+                await session.call(call.tool, call.arguments, origin=call.origin, said=asked.said)
+            return True
+        case _:
+            assert_never(proposal)
 
 
-def context_blocks(session: Session) -> list[Block]:
-    """Return what the tools returned so far, newest last, cut to what a small context holds."""
-    kept: list[Block] = []
-    room = prompts.CONTEXT_LENGTH
-    for block, _ in reversed(session.read):
-        if len(block.text) > room:
-            if not kept:
-                kept.append(session.task.derive(block.text[:room], [block]))
-            break
-        room -= len(block.text)
-        kept.append(block)
-    return kept[::-1]
-
-
-def _one_of(name: str, options: Sequence[Json]) -> JsonObject:
-    return {
-        "type": "object",
-        "properties": {name: {"enum": options}},
-        "required": [name],
-        "additionalProperties": False,
-    }
+def _distinct(calls: Sequence[AskedCall]) -> Sequence[AskedCall]:
+    """Return `calls` in order, each only where it was said first."""
+    found: dict[str, AskedCall] = {}
+    for asked in calls:
+        found.setdefault(json.dumps([asked.call.tool, asked.said], sort_keys=True), asked)
+    return tuple(found.values())

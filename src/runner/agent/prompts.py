@@ -5,10 +5,12 @@ Owns texts and limits, so that they can be read, versioned and measured in one p
 practice, document or question in particular.
 """
 
-from collections.abc import Iterable
+import json
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from runner.kernel.messages import JsonObject, ToolSpec
+from runner.kernel.tiers import CallFailure
 
 QUERY_LENGTH: Final = 400
 """Characters of a search query."""
@@ -44,6 +46,12 @@ READ_SCHEMA: Final[JsonObject] = {
     "additionalProperties": False,
 }
 
+FINISH: Final = "answer"
+"""What the model says when it needs no further call."""
+NATIVE: Final = "You help with a task by calling tools."
+CALL: Final = f"Call the next tool, or several at once. If you know enough, write only: {FINISH}"
+FORM: Final = '<tool_call>{"name": "TOOL", "arguments": {}}</tool_call>'
+"""How a call is written as text. Many models know this form from their training."""
 CHOOSE: Final = "Choose the next tool, or answer if you know enough."
 FREE_ANSWER: Final = "Answer the question briefly, in its language, from what the tools returned."
 ANSWER_LENGTH: Final = 300
@@ -61,6 +69,38 @@ def fill(tool: ToolSpec) -> str:
     return f"Give the arguments of {tool.name} as JSON."
 
 
+def in_text(tools: Iterable[ToolSpec]) -> str:
+    """Return the system message that describes `tools` in words, to be called in the text of a reply."""
+    lines = [f"- {tool.name}: {tool.description} Arguments: {_schema_text(tool)}" for tool in tools]
+    return f"You help with a task by calling tools. Write each call as one line, alone:\n{FORM}\nTools:\n" + (
+        "\n".join(lines)
+    )
+
+
+def _schema_text(tool: ToolSpec) -> str:
+    return json.dumps(tool.parameters, ensure_ascii=False, separators=(",", ":"))
+
+
+PROBLEMS: Final[Mapping[CallFailure, str]] = {
+    CallFailure.NO_CALL: "it holds no call",
+    CallFailure.WRONG_TOOL: "it names a tool that does not exist",
+    CallFailure.MALFORMED_JSON: "its JSON cannot be read",
+    CallFailure.SCHEMA_VIOLATION: "an argument has the wrong type or value",
+    CallFailure.MISSING_REQUIRED: "an argument that the tool needs is missing",
+    CallFailure.HALLUCINATED_ARGUMENT: "it has an argument that the tool does not have",
+    CallFailure.TRUNCATED: "it is cut off",
+    CallFailure.AMBIGUOUS: "it can be read in more than one way",
+    CallFailure.TOO_MANY_CALLS: "it asks for too many calls",
+    CallFailure.REFUSED: "it could not be had",
+}
+
+
+def repair(failure: CallFailure, where: str) -> str:
+    """Return the message that says what was wrong with a reply, and `where` in it, in our words only."""
+    problem = " ".join(filter(None, [PROBLEMS[failure], where]))
+    return f"Your last reply cannot be used: {problem}. Write only the call, in the form that was asked for."
+
+
 FREE_SCHEMA: Final[JsonObject] = {
     "type": "object",
     "properties": {"answer": {"type": "string", "maxLength": ANSWER_LENGTH}},
@@ -72,4 +112,6 @@ FREE_SCHEMA: Final[JsonObject] = {
 def own_texts(tools: Iterable[ToolSpec]) -> tuple[str, ...]:
     """Return everything the runner says to a model in its own words, `tools` described included."""
     specs = tuple(tools)
-    return (TRANSLATE, READ, FREE_ANSWER, CHOOSE, choose(specs), *(fill(tool) for tool in specs))
+    fixed = (TRANSLATE, READ, FREE_ANSWER, CHOOSE, NATIVE, CALL, choose(specs), in_text(specs))
+    repairs = (repair(failure, "") for failure in CallFailure)
+    return (*fixed, *repairs, *(fill(tool) for tool in specs))

@@ -6,17 +6,27 @@ of them share. Holds only sealed objects, so every inference and every call pass
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from runner.agent.progress import ProgressGuard
 from runner.agent.steps import Budget, Event, EventKind, FailedStep, Step, Stop, StopReason, ToolStep
-from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, TransportError
+from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, RequestRefused, TransportError
 from runner.kernel.inference import InferenceRequest
-from runner.kernel.messages import Block, Json, JsonObject, Message, Role, ToolCall
+from runner.kernel.messages import Block, Json, JsonObject, Message, Role, ToolCall, ToolSpec
 from runner.kernel.ports import Excerpt
+from runner.kernel.tiers import CallFailure, Tier
 from runner.perimeter.client import Reply, SealedClient
 from runner.perimeter.task import Task
 from runner.perimeter.toolbox import SealedTools, ToolReply
+
+INVALID: Final = "the model's replies stayed invalid"
+"""What is said of a run that ends since no reply could be used."""
+SAYS_NO_TO_THE_FORM: Final = frozenset({400, 422, 500, 501})
+"""Statuses with which a runtime refuses tools or a schema, or loses a reply that breaks its own format.
+
+With any other it would refuse the next request as well.
+"""
 
 
 class Session:
@@ -39,6 +49,8 @@ class Session:
         """The question in every wording it was searched in."""
         self.read: list[tuple[Block, tuple[Excerpt, ...]]] = []
         """What tools returned: each block, and the lines of it that may be quoted."""
+        self.tiers = client.tiers
+        """How calls are asked for, in order; a run that fell from one does not go back to it."""
         self.unread = 0
         """How many files could not be read as text, in the call that met most of them."""
         self._client = client
@@ -53,32 +65,66 @@ class Session:
         The first part is the system message, the others one user message. Every reply is validated
         against `schema`; an invalid one is asked for once more, with another seed. Raises `Stop`.
         """
-        blocks = [part if isinstance(part, Block) else self.task.instruction(part) for part in parts]
-        messages = (
-            Message(role=Role.SYSTEM, blocks=(blocks[0],)),
-            Message(role=Role.USER, blocks=tuple(blocks[1:])),
-        )
         for seed in (0, 1):
-            request = InferenceRequest(
-                messages=messages, schema=schema, max_tokens=max_tokens, seed=seed, temperature=0.4 * seed
-            )
-            reply = await self._infer(request)
-            if reply is not None:
+            reply = await self.attempt(*parts, schema=schema, max_tokens=max_tokens, seed=seed)
+            if isinstance(reply, Reply):
                 return reply
-        raise Stop(StopReason.FAILED, "the model's replies stayed invalid")
+            if reply.failure is CallFailure.REFUSED:
+                raise Stop(StopReason.FAILED, reply.detail)
+        raise Stop(StopReason.FAILED, INVALID)
 
-    async def _infer(self, request: InferenceRequest) -> Reply | None:
-        """Return the reply, or None for an invalid one, which is on record as a failed step."""
+    async def attempt(
+        self,
+        *parts: str | Block,
+        schema: JsonObject | None = None,
+        tools: Sequence[ToolSpec] = (),
+        in_text: Sequence[ToolSpec] = (),
+        max_tokens: int,
+        seed: int = 0,
+    ) -> Reply | FailedStep:
+        """Ask once, as `ask` does; return the reply, or how it failed, which is among the steps then.
+
+        The reply is held to `schema`, to calls of `tools` in the runtime's protocol, or to calls of `in_text`
+        in its text. Raises `Stop`: a denial is a denial, in whatever way one asks.
+        """
+        blocks = [part if isinstance(part, Block) else self.task.instruction(part) for part in parts]
+        request = InferenceRequest(
+            messages=(
+                Message(role=Role.SYSTEM, blocks=(blocks[0],)),
+                Message(role=Role.USER, blocks=tuple(blocks[1:])),
+            ),
+            schema=schema,
+            tools=tuple(tools),
+            max_tokens=max_tokens,
+            seed=seed,
+            temperature=0.4 * seed,
+            stream=self._on_event is not None,
+        )
+        tier = Tier.NATIVE if tools else Tier.TEXT if in_text else Tier.CONSTRAINED
+        reply = await self._infer(request, in_text, tier)
+        if isinstance(reply, FailedStep):
+            self.steps.append(reply)
+        return reply
+
+    async def _infer(
+        self, request: InferenceRequest, in_text: Sequence[ToolSpec], tier: Tier
+    ) -> Reply | FailedStep:
         if self.tokens >= self._budget.tokens:
             raise Stop(StopReason.TOKENS)
         try:
-            reply = await self._client.infer(request, task=self.task, on_text=self._on_text())
+            reply = await self._client.infer(
+                request, task=self.task, on_text=self._on_text(), in_text=in_text
+            )
         except EgressDenied as denied:
             raise Stop(StopReason.DENIED, str(denied)) from denied
         except ReplyInvalid as invalid:
-            self.steps.append(FailedStep(failure=str(invalid).partition(":")[0]))
-            return None
-        except (BackendError, TransportError) as error:
+            failure = invalid.failure or CallFailure.SCHEMA_VIOLATION
+            return FailedStep(failure=failure, tier=tier, where=invalid.where)
+        except BackendError as error:
+            if isinstance(error, RequestRefused) and error.status not in SAYS_NO_TO_THE_FORM:
+                raise Stop(StopReason.FAILED, str(error)) from error
+            return FailedStep(failure=CallFailure.REFUSED, tier=tier, detail=str(error))
+        except TransportError as error:
             raise Stop(StopReason.FAILED, str(error)) from error
         self.tokens += reply.usage.prompt_tokens + reply.usage.completion_tokens
         return reply

@@ -12,6 +12,7 @@ from runner.kernel.errors import RunnerError
 from runner.kernel.labels import DataClass
 from runner.kernel.language import not_text
 from runner.kernel.messages import JsonObject
+from runner.kernel.tiers import CallFailure, Tier
 
 UNCONFIRMED: Final = "not confirmed: there was no second reading of the file"
 """The note of an answer that has evidence and was read once."""
@@ -63,9 +64,16 @@ class ToolStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailedStep:
-    """A reply that could not be used; `failure` is its class, such as `truncated`."""
+    """A reply that could not be used.
 
-    failure: str
+    `failure` is its class, `tier` how it was to be held to a form, `where` the place in it in our words, and
+    `detail` what the backend's error says, when it refused.
+    """
+
+    failure: CallFailure
+    tier: Tier
+    where: str = ""
+    detail: str = ""
 
 
 Step: TypeAlias = ToolStep | FailedStep

@@ -115,6 +115,8 @@ class LocalInference(_Section):
     endpoint: str | None = None
     context: int = Field(default=4096, ge=512, le=1_048_576)
     threads: int = Field(default=0, ge=0, le=1024)
+    tier: Literal["auto", "native", "constrained", "text"] = "auto"
+    """How the model is asked for calls: which way is tried first. Auto: what suits the runtime."""
     embeddings: Word | None = None
     """The model that turns texts into vectors; without one nothing does."""
     embeddings_endpoint: str | None = None
@@ -145,6 +147,8 @@ class RemoteInference(_Section):
     model: Word
     max_class: Literal["C0", "C1"] | None = None
     credential: str | None = Field(default=None, pattern=_CREDENTIAL)
+    tier: Literal["auto", "native", "constrained", "text"] = "auto"
+    """As for a local model."""
     embeddings: Word | None = None
     """The model that turns texts into vectors, at the same endpoint; without one nothing does."""
 

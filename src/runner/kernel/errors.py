@@ -11,7 +11,8 @@
     ├── TraceError             the record or what belongs to it is not what it should be: the step fails (I9)
     │   └── TraceUnavailable   there is no record to write to, such as on a full disk: nothing goes on
     ├── BackendError           a runtime refused, broke off, or answered nonsense
-    │   └── ReplyInvalid       a constrained reply did not validate
+    │   ├── RequestRefused     the runtime answered a status that says no
+    │   └── ReplyInvalid       a reply is not what was asked for: truncated, not of its schema, no call
     ├── TransportError         bytes could not be sent or received
     │   └── Redirected         the server named another address; nothing was sent there
     ├── ToolError              a tool ran and failed; its message is safe to show to the model
@@ -28,6 +29,7 @@ from functools import wraps
 from typing import Any, ParamSpec, TypeVar
 
 from runner.kernel.labels import DataClass
+from runner.kernel.tiers import CallFailure
 
 ExceptionT = TypeVar("ExceptionT", bound=BaseException)
 P = ParamSpec("P")
@@ -105,8 +107,25 @@ class BackendError(RunnerError):
     """A runtime refused a request, broke off, or answered something that is not its protocol."""
 
 
+class RequestRefused(BackendError):
+    """A runtime answered a request with the error `status` (as in HTTP), whole or in mid-stream."""
+
+    def __init__(self, message: str, *, status: int) -> None:
+        self.status = status
+        super().__init__(message)
+
+
 class ReplyInvalid(BackendError):
-    """A constrained reply was truncated or did not validate against its schema."""
+    """A reply is not what was asked for: it is truncated, does not fit its schema, or holds no call.
+
+    `failure` is its class, None for a batch of vectors; `where` says, in our words, where it was
+    seen.
+    """
+
+    def __init__(self, message: str, *, failure: CallFailure | None = None, where: str = "") -> None:
+        self.failure = failure
+        self.where = where
+        super().__init__(message if failure is None else f"{failure.value}: {message}")
 
 
 class TransportError(RunnerError):

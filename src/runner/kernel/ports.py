@@ -5,7 +5,7 @@
 fake of each. Interfaces hold no logic.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -21,11 +21,13 @@ from runner.kernel.inference import (
     InferenceRequest,
     WireReply,
     WireRequest,
+    WrittenCall,
 )
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import JsonObject, ToolSpec
 from runner.kernel.opinions import Opinion
 from runner.kernel.probing import Canary, Heard
+from runner.kernel.tiers import CallFailure
 
 
 class Clock(Protocol):
@@ -143,6 +145,31 @@ class FindingStore(Protocol):
 
     def keep(self, key: str, found: Capabilities) -> None:
         """Keep `found` under `key`, whole or not at all. What cannot be kept is found again next time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextRead:
+    """What the text of a reply asks for: `calls`, all of them, or the `failure` for which there are none.
+
+    `where` says in our words where that was seen; it quotes nothing.
+    """
+
+    calls: tuple[WrittenCall, ...] = ()
+    failure: CallFailure | None = None
+    where: str = ""
+
+
+class CallReader(Protocol):
+    """Reads calls that a model wrote as text. Total and pure."""
+
+    def read(self, text: str, tools: Mapping[str, JsonObject], *, finished: bool) -> TextRead:
+        """Return the calls in `text`, the reply of a model that was offered `tools` (name to JSON Schema).
+
+        `finished` says that the model ended its reply by itself.
+        """
+
+    def shown(self, tools: Mapping[str, JsonObject]) -> Callable[[str], str]:
+        """Return what takes each piece of such a reply and returns what is surely no part of a call."""
 
 
 class Embedder(Endpoint, Protocol):

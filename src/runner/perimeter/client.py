@@ -2,12 +2,13 @@
 """The sealed client: one inference, in order, through the one way out.
 
 Owns the sequence encode, release, record, seal to disk, send, decode, label, validate. Leaves the
-judgement to `Perimeter.release()` and sending to the transport. Carries P1, I4 and I9. Where redaction can
-help, the request is rewritten, encoded again and judged again: what leaves is always what was judged last.
+judgement to `Perimeter.release()`, sending to the transport, and what a reply comes to, to `replies.py`.
+Carries P1, I4 and I9. Where redaction can help, the request is rewritten, encoded again and judged again:
+what leaves is always what was judged last.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol, assert_never, final
 
@@ -16,11 +17,12 @@ import anyio.to_thread
 from runner.kernel.capabilities import Capabilities
 from runner.kernel.decisions import Allowed, Denied, Redacted
 from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealError, raises_bare
-from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest
+from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest, WrittenCall
 from runner.kernel.labels import DataClass, join_labels
-from runner.kernel.messages import Block, BlockKind
+from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall, ToolSpec
 from runner.kernel.ports import (
     Backend,
+    CallReader,
     Credential,
     Embedder,
     Endpoint,
@@ -29,6 +31,7 @@ from runner.kernel.ports import (
     ServerCheck,
     Transport,
 )
+from runner.kernel.tiers import WITHOUT_NATIVE, Tier
 from runner.perimeter.aside import aside, in_time
 from runner.perimeter.consent import LASTS_S, Desk, Destination, let_go, offer, propose
 from runner.perimeter.embed import Embeddings, embed_batch
@@ -38,13 +41,15 @@ from runner.perimeter.opening import Opening
 from runner.perimeter.outgoing import Outgoing, Shown, blocks_in, judge_request, record_send, restored
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import BackendTerms, Checked
+from runner.perimeter.replies import Asked, Heard, Understood, arguments_text, hear, understood_twice
 from runner.perimeter.results import encoded, failures_on_record, record_result
 from runner.perimeter.sealed import Sealed, refuse_subclass
-from runner.perimeter.task import Task
-from runner.perimeter.validate import fits, parse_json
+from runner.perimeter.task import Examined, Task
+from runner.perimeter.validate import plain
 
 OnText = Callable[[str], None]
-"""Called with each piece of text as it arrives. In a reply with a schema, tokens show as they are."""
+"""Called with each piece of text as it arrives. In a reply with a schema, tokens show as they are; calls that
+stand in a text are not shown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +57,8 @@ class Registration:
     """A backend the profile configures: its terms, and the only way its bytes travel.
 
     `server` asks a local server about itself; without one, loopback is all that is checked. `codec` knows how
-    to ask the runtime what it does; without one, that stays unknown.
+    to ask the runtime what it does; without one, that stays unknown. `tiers` are the ways in which it is asked
+    for calls, in the order they are tried.
     """
 
     terms: BackendTerms
@@ -62,11 +68,26 @@ class Registration:
     codec: Probeable | None = field(default=None, repr=False)
     credential: Credential | None = None
     timeout_s: float = 600.0
+    tiers: tuple[Tier, ...] = WITHOUT_NATIVE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskedCall:
+    """A call that a model asked for, which fits a tool that was offered; `said` are its arguments as written.
+
+    See `Reply.said`.
+    """
+
+    call: ToolCall
+    said: JsonObject = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
     """A model's answer. `value` is the validated JSON when the request had a schema, else None.
+
+    `calls` are those it asks for, all of them judged, where it was offered tools: none when it says something
+    else. Each has a block of its own for its origin.
 
     `said` is the same value as the model wrote it, its tokens not restored: whoever goes on from an answer
     goes by that, so that a model elsewhere cannot see from what follows what a token stands for.
@@ -76,10 +97,15 @@ class Reply:
     value: Any = field(repr=False)
     said: Any = field(repr=False)
     usage: Usage
+    calls: tuple[AskedCall, ...] = ()
 
 
 class Boundary(Desk, Protocol):
     """The part of the perimeter that a sealed client works through: the gate, and what stands around it."""
+
+    @property
+    def reader(self) -> CallReader | None:
+        """Who reads calls in the text of a reply; None means nobody, and such calls cannot be asked for."""
 
     def registration(self, backend: str) -> Registration:
         """Return how `backend` is registered."""
@@ -121,6 +147,12 @@ class SealedClient(Sealed):
         return self._backend.name
 
     @property
+    def tiers(self) -> tuple[Tier, ...]:
+        """How this model is asked for calls, in the order the ways are tried."""
+        tiers = self._boundary.registration(self._backend.name).tiers
+        return tuple(tier for tier in tiers if tier is not Tier.TEXT or self._boundary.reader is not None)
+
+    @property
     def embeds(self) -> str | None:
         """The model that `embed` asks; None when the profile configures none."""
         return None if self._embedder is None else self._embedder.model
@@ -150,8 +182,18 @@ class SealedClient(Sealed):
         return self._boundary.task(goal, data_class=data_class, matter=matter)
 
     @raises_bare
-    async def infer(self, request: InferenceRequest, *, task: Task, on_text: OnText | None = None) -> Reply:
+    async def infer(
+        self,
+        request: InferenceRequest,
+        *,
+        task: Task,
+        on_text: OnText | None = None,
+        in_text: Sequence[ToolSpec] = (),
+    ) -> Reply:
         """Ask the model, if the perimeter lets these bytes go.
+
+        `in_text` are tools whose calls are read, strictly, in the text of the reply: the messages describe
+        them to the model. All calls of a reply fit the tools that were offered, or it is `ReplyInvalid`.
 
         Raises `EgressDenied`; `BackendError`, `TransportError` or `ReplyInvalid` when the exchange
         failed; `ClassifierFault` when the reply could not be classified or a second opinion not be had;
@@ -159,6 +201,7 @@ class SealedClient(Sealed):
         What is raised shows no frame of an exchange, since these hold prompts and replies (I12).
         """
         request = fixed_request(request)
+        asked = self._asked(request, in_text)
         blocks = _blocks_of(request, task)
         wire = encoded(self._backend.name, partial(self._backend.encode, request))
         checked, outgoing = await self._decided(request, wire, blocks, task)
@@ -184,23 +227,50 @@ class SealedClient(Sealed):
                 assert_never(decision)
         if not self._boundary.registration(self._backend.name).terms.local:
             task.expose()
-        with failures_on_record(self._boundary.trace, sent, task=task.id):
+        with failures_on_record(self._boundary.trace, sent, task=task.id, tier=asked.tier):
             await anyio.to_thread.run_sync(self._boundary.trace.barrier)
-            raw, reply = await self._answered(request, outgoing, decision, task, on_text)
-            examined = await aside(partial(task.examine, reply.text), size=len(reply.text))
-            # What the model said is computed from what it saw: that is the residue. What stood behind the
-            # tokens stays in the label, and what a person let go it saw in clear.
-            label = join_labels([task.mark, *(block.label for block in blocks), decision.label])
-            residue = decision.label if outgoing.yes is None else label
-            block = task.mint(BlockKind.MODEL, reply.text, label, blocks, residue=residue, examined=examined)
+            raw, shown = await self._answered(asked, outgoing, decision, task, on_text)
+            sent_as = replace(asked, request=outgoing.request)
+            outcome = await aside(partial(_outcome, raw, shown, asked, sent_as), size=len(shown.text))
+            found, said = _calls_of(outcome)
+            texts = (shown.text, *map(arguments_text, found))
+            examined = await aside(lambda: [*map(task.examine, texts)], size=sum(map(len, texts)))
+            mint = self._minter(task, outgoing, decision, blocks)
+            block = mint(blocks, raw.text, examined[0])
+            origins = [
+                mint((block,), *each) for each in zip(map(arguments_text, said), examined[1:], strict=True)
+            ]
+        failure = outcome.failure if isinstance(outcome, ReplyInvalid) else None
+        ended = partial(record_result, self._boundary.trace, sent, "ok", tier=asked.tier, failure=failure)
+        size = len(raw.text.encode("utf-8", "surrogatepass"))
+        ended(task=task.id, size=size, block=block.id)
+        if isinstance(outcome, ReplyInvalid):
+            raise outcome
+        calls = tuple(map(_asked_call, found, said, origins))
+        value, as_said = outcome[0].value, outcome[1].value
+        return Reply(block=block, value=value, said=as_said, usage=raw.reply.usage, calls=calls)
+
+    def _minter(
+        self, task: Task, outgoing: Outgoing, decision: Allowed | Redacted, blocks: tuple[Block, ...]
+    ) -> Callable[[tuple[Block, ...], str, Examined], Block]:
+        """Return what mints a block of a reply: from its inputs, what was said, and what was found in it.
+
+        What the model said is computed from what it saw: that is the residue. What stood behind the tokens
+        stays in the label, and what a person let go it saw in clear.
+        """
+        label = join_labels([task.mark, *(block.label for block in blocks), decision.label])
+        residue = decision.label if outgoing.yes is None else label
+
+        def mint(inputs: tuple[Block, ...], said: str, examined: Examined) -> Block:
+            text = examined.text
+            block = task.mint(BlockKind.MODEL, text, label, inputs, residue=residue, examined=examined)
             if isinstance(decision, Redacted):
-                task.wrote(block, raw.text)
+                task.wrote(block, said)
             if outgoing.yes is not None:
                 task.clearances.said(block, self._backend.name)
-        size = len(raw.text.encode("utf-8", "surrogatepass"))
-        record_result(self._boundary.trace, sent, "ok", task=task.id, size=size, block=block.id)
-        value, said = _validated_twice(reply, request, raw, outgoing.request)
-        return Reply(block=block, value=value, said=said, usage=reply.usage)
+            return block
+
+        return mint
 
     @raises_bare
     async def embed(self, blocks: Sequence[Block], *, task: Task) -> Embeddings:
@@ -301,28 +371,44 @@ class SealedClient(Sealed):
             if unchanged and (task.mark, task.residue) == (mark, residue):
                 return outgoing
 
+    def _asked(self, request: InferenceRequest, in_text: Sequence[ToolSpec]) -> Asked:
+        """Return what is asked for; raise `BackendError` where nobody can tell what the reply says."""
+        if in_text and (request.tools or request.schema is not None):
+            raise BackendError("a reply is held to one form only: calls in its text, tools, or a schema")
+        if in_text and self._boundary.reader is None:
+            raise BackendError("nobody reads calls in the text of a reply here. Fix: Perimeter(reader=...)")
+        return Asked(request=request, in_text=tuple(in_text))
+
     async def _answered(
         self,
-        request: InferenceRequest,
+        asked: Asked,
         outgoing: Outgoing,
         decision: Allowed | Redacted,
         task: Task,
         on_text: OnText | None,
-    ) -> tuple[InferenceReply, InferenceReply]:
+    ) -> tuple[Heard, Heard]:
         """Send what was decided; return the reply as it came, and as it is with its tokens restored."""
         match decision:
             case Allowed():
-                raw = await self._exchange(decision.wire, request, on_text)
+                raw = await self._heard(decision.wire, asked, on_text)
                 return raw, raw
             case Redacted():
                 redactor = _map_of(task)
                 redactor.mark_sent(outgoing.entries)
-                shown = Shown(redactor, on_text, whole=request.schema is not None)
-                raw = await self._exchange(decision.wire, outgoing.request, shown.feed)
+                shown = Shown(redactor, on_text, whole=asked.tier is Tier.CONSTRAINED)
+                sent = replace(asked, request=outgoing.request)
+                raw = await self._heard(decision.wire, sent, shown.feed)
                 shown.finish()
-                return raw, restored(raw, request, redactor)
+                return raw, replace(raw, reply=restored(raw.reply, asked.request, redactor))
             case _:
                 assert_never(decision)
+
+    async def _heard(self, wire: WireRequest, asked: Asked, on_text: OnText | None) -> Heard:
+        """Return the reply to what was asked, with the calls that stand in its text."""
+        if asked.tier is Tier.TEXT and on_text is not None and self._boundary.reader is not None:
+            on_text = _held_back(on_text, self._boundary.reader.shown(asked.offered))
+        reply = await self._exchange(wire, asked.request, on_text)
+        return await aside(partial(hear, reply, asked, self._boundary.reader), size=len(reply.text))
 
     async def _exchange(
         self, wire: WireRequest, request: InferenceRequest, on_text: OnText | None
@@ -354,33 +440,33 @@ def _map_of(task: Task) -> Redactor:
     return task.redactor
 
 
-def _validated_twice(
-    reply: InferenceReply, request: InferenceRequest, raw: InferenceReply, sent: InferenceRequest
-) -> tuple[Any, Any]:
-    """Return the value of `reply`, a reply to `request`, and what was `raw` said to what was `sent`.
+def _held_back(on_text: OnText, shown: Callable[[str], str]) -> OnText:
+    """Return `on_text` for what is surely no part of a call: nobody is shown one that is never made."""
 
-    Both are validated. What fits as it was said, and not with its tokens restored, stays as it was said: what
-    follows must not tell a model elsewhere how long a value is. Raises `ReplyInvalid` otherwise.
-    """
-    said = _validated(raw, sent)
-    if reply is raw:
-        return said, said
+    def show(piece: str) -> None:
+        if text := shown(piece):
+            on_text(text)
+
+    return show
+
+
+def _outcome(
+    raw: Heard, shown: Heard, asked: Asked, sent: Asked
+) -> tuple[Understood, Understood] | ReplyInvalid:
+    """Return what was understood, or why nothing was: the send goes on record either way."""
     try:
-        return _validated(reply, request), said
-    except ReplyInvalid:
-        return (_validated(raw, request), said)
+        return understood_twice(raw, shown, asked, sent)
+    except ReplyInvalid as invalid:
+        return invalid
 
 
-def _validated(reply: InferenceReply, request: InferenceRequest) -> Any:  # noqa: ANN401 - parsed JSON
-    """Return the parsed reply if the request had a schema; raise `ReplyInvalid` if it does not fit it."""
-    if request.schema is None:
-        return None
-    if reply.finish == "length":
-        raise ReplyInvalid("truncated: the reply reached its token limit before it was complete")
-    try:
-        value = parse_json(reply.text)
-    except ValueError:
-        raise ReplyInvalid("malformed_json: the reply is not JSON") from None
-    if not fits(value, request.schema):
-        raise ReplyInvalid("schema_violation: the reply does not fit its schema")
-    return value
+def _calls_of(
+    outcome: tuple[Understood, Understood] | ReplyInvalid,
+) -> tuple[tuple[WrittenCall, ...], tuple[WrittenCall, ...]]:
+    """Return the calls with their tokens restored, and as they were said; none of a reply of no use."""
+    return ((), ()) if isinstance(outcome, ReplyInvalid) else (outcome[0].calls, outcome[1].calls)
+
+
+def _asked_call(call: WrittenCall, said: WrittenCall, origin: Block) -> AskedCall:
+    made = ToolCall(tool=call.name, arguments=plain(call.arguments), origin=origin)
+    return AskedCall(call=made, said=plain(said.arguments))

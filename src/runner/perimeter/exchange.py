@@ -49,7 +49,7 @@ async def exchange(
                 if text and on_text is not None:
                     on_text(text)
             whole = decoder.finish()
-    room.hold(whole.text)
+    room.hold(size_of(whole))
     return whole
 
 
@@ -78,6 +78,11 @@ async def collect(
             return Answer(status=reply.status, body=b"".join(chunks))
 
 
+def size_of(reply: InferenceReply) -> int:
+    """Return how many characters the model wrote in `reply`, its calls included."""
+    return len(reply.text) + sum(len(call.name) + len(str(call.arguments)) for call in reply.calls)
+
+
 class _Room:
     """What is left for a reply of so many tokens. Its methods raise `BackendError` when it is not enough."""
 
@@ -98,9 +103,9 @@ class _Room:
         self._left -= len(text)
         self._check(self._left)
 
-    def hold(self, text: str) -> None:
-        """Make room for the whole text, whatever was shown of it before."""
-        self._check(self._characters - len(text))
+    def hold(self, characters: int) -> None:
+        """Make room for the whole reply, whatever was shown of it before."""
+        self._check(self._characters - characters)
 
     def _check(self, left: int) -> None:
         if left < 0:

@@ -17,7 +17,17 @@ from runner.kernel.inference import WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import JsonObject
 from runner.kernel.opinions import Opinion
-from runner.kernel.ports import Approver, Backend, Clock, Embedder, Endpoint, FindingStore, Locality, Tool
+from runner.kernel.ports import (
+    Approver,
+    Backend,
+    CallReader,
+    Clock,
+    Embedder,
+    Endpoint,
+    FindingStore,
+    Locality,
+    Tool,
+)
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.declassify import Subtraction
 from runner.perimeter.fixed import exact_text, fixed_backend, fixed_embedder
@@ -63,11 +73,13 @@ class Perimeter:
         approver: Approver | None = None,
         opinions: Opinions | None = None,
         findings: FindingStore | None = None,
+        reader: CallReader | None = None,
     ) -> None:
         self.policy = policy
         self.trace = trace
         self.clock = clock
         self.approver = approver
+        self.reader = reader
         self._rules = rules
         self._opinions = opinions
         self._registrations = dict(registrations)

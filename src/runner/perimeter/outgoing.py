@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final, Protocol, assert_never
 
 from runner.kernel.decisions import Allowed, Denied, Redacted, Release, Span
-from runner.kernel.inference import InferenceReply, InferenceRequest, WireRequest
+from runner.kernel.inference import InferenceReply, InferenceRequest, WireRequest, WrittenCall
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import Block, BlockKind, JsonObject
 from runner.kernel.ports import Backend, Endpoint
@@ -299,9 +299,10 @@ def _by_a_person(gate: Gate, yes: Clearance, decision: Allowed, mark: Label) -> 
 def restored(reply: InferenceReply, request: InferenceRequest, redactor: Redactor) -> InferenceReply:
     """Return `reply` with its tokens restored: on the parsed leaves where it is JSON, else in its text.
 
-    A reply to a request with a schema that cannot be read as JSON stays as it is: nothing is ever restored
-    inside raw JSON.
+    A reply to a request with a schema that cannot be read as JSON stays as it is, and so do the arguments of
+    such a call: nothing is ever restored inside raw JSON.
     """
+    reply = replace(reply, calls=tuple(_restored_call(call, redactor) for call in reply.calls))
     try:
         value = parse_json(reply.text)
         if request.schema is not None or isinstance(value, dict | list | str):
@@ -312,6 +313,15 @@ def restored(reply: InferenceReply, request: InferenceRequest, redactor: Redacto
         if request.schema is not None:
             return reply
     return replace(reply, text=str(redactor.restore(reply.text)))
+
+
+def _restored_call(call: WrittenCall, redactor: Redactor) -> WrittenCall:
+    written = call.arguments
+    try:
+        value = redactor.restore(parse_json(written) if isinstance(written, str) else written)
+    except (ValueError, RecursionError):
+        return call
+    return replace(call, arguments=value) if isinstance(value, dict) else call
 
 
 class Shown:

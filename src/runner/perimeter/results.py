@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from runner.kernel.errors import BackendError, RunnerError, TraceUnavailable, TransportError
 from runner.kernel.inference import WireRequest
+from runner.kernel.tiers import CallFailure, Tier
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
 
@@ -29,9 +30,12 @@ def encoded(backend: str, encode: Callable[[], WireRequest]) -> WireRequest:
 
 
 @contextmanager
-def failures_on_record(trace: Trace, sent: records.Egress, *, task: str) -> Iterator[None]:
+def failures_on_record(
+    trace: Trace, sent: records.Egress, *, task: str, tier: Tier | None = None
+) -> Iterator[None]:
     """Put how `sent` failed on record before that is raised: its sealing, the exchange, what comes of it.
 
+    `tier` is how its reply was to be held to a form: then a failure of the backend is one of that tier.
     Raises `TransportError` for a `TimeoutError`, and `BackendError` for any fault that is not the runner's:
     what it says is dropped. What ends it otherwise, such as a cancellation, passes.
     """
@@ -42,11 +46,11 @@ def failures_on_record(trace: Trace, sent: records.Egress, *, task: str) -> Iter
         raise TransportError(f"backend {sent.backend!r} did not answer in time") from None
     except TraceUnavailable:
         raise  # there is no record to put it on
-    except RunnerError:
-        _record_failure(trace, sent, "error", task)
+    except RunnerError as error:
+        _record_failure(trace, sent, "error", task, tier if isinstance(error, BackendError) else None)
         raise
     except Exception as error:  # noqa: BLE001 - a foreign fault is translated, its text dropped (I12)
-        _record_failure(trace, sent, "error", task)
+        _record_failure(trace, sent, "error", task, tier)
         problem = f"backend {sent.backend!r}: its reply could not be read ({type(error).__name__})"
         raise BackendError(problem) from None
     except BaseException:  # cancelled, interrupted, closed: a send has a result whatever ends it
@@ -54,10 +58,13 @@ def failures_on_record(trace: Trace, sent: records.Egress, *, task: str) -> Iter
         raise
 
 
-def _record_failure(trace: Trace, sent: records.Egress, status: records.Status, task: str) -> None:
+def _record_failure(
+    trace: Trace, sent: records.Egress, status: records.Status, task: str, tier: Tier | None = None
+) -> None:
     """Put on record how `sent` failed, behind its own seal: it may have been cancelled before that."""
     trace.barrier()
-    record_result(trace, sent, status, task=task)
+    failure = None if tier is None else CallFailure.REFUSED
+    record_result(trace, sent, status, task=task, tier=tier, failure=failure)
 
 
 def record_result(
@@ -68,9 +75,20 @@ def record_result(
     task: str,
     size: int = 0,
     block: str | None = None,
+    tier: Tier | None = None,
+    failure: CallFailure | None = None,
 ) -> None:
-    """Put on record that `sent` ended with `status`, its answer of `size` bytes being `block`."""
+    """Put on record that `sent` ended with `status`, its answer of `size` bytes being `block`.
+
+    `tier` is how the reply was to be held to a form, and `failure` why that was of no use.
+    """
     result = records.EgressResult(
-        call_id=sent.call_id, send_id=sent.send_id, status=status, bytes=size, block=block
+        call_id=sent.call_id,
+        send_id=sent.send_id,
+        status=status,
+        bytes=size,
+        block=block,
+        tier=tier,
+        failure=failure,
     )
     trace.append(result, task=task)

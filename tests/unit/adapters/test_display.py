@@ -19,6 +19,7 @@ from runner.agent.steps import Event, Evidence, FailedStep, RunResult, StopReaso
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import Block, BlockKind, ToolCall
 from runner.kernel.ports import FOREIGN, ApprovalRequest
+from runner.kernel.tiers import CallFailure, Tier
 from runner.perimeter.question import approval_request
 
 SECRET = "Rossi\x1b[2J"
@@ -46,7 +47,10 @@ def result(stop: StopReason = StopReason.ANSWERED, *, detail: str = "") -> RunRe
         answer=SECRET,
         stop=stop,
         evidence=(Evidence(file="files/\x1ba.txt", line=3, quote=f"{SECRET}\nClass  C0"),),
-        steps=(ToolStep(tool="read_file", arguments={"path": "a"}, status="ok"), FailedStep(failure="cut")),
+        steps=(
+            ToolStep(tool="read_file", arguments={"path": "a"}, status="ok"),
+            FailedStep(failure=CallFailure.TRUNCATED, tier=Tier.TEXT),
+        ),
         data_class=DataClass.C2,
         tokens=12,
         task="0" * 32,
@@ -89,7 +93,7 @@ def test_result_data_keeps_the_exact_texts(tmp_path: Path) -> None:
     assert data["answer"] == SECRET
     assert data["steps"] == [
         {"tool": "read_file", "arguments": {"path": "a"}, "status": "ok"},
-        {"failure": "cut"},
+        {"failure": "truncated", "tier": "text"},
     ]
 
 

@@ -107,6 +107,6 @@ def _step_data(step: Step) -> dict[str, Any]:
         case ToolStep():
             return {"tool": step.tool, "arguments": plain(step.arguments), "status": step.status}
         case FailedStep():
-            return {"failure": step.failure}
+            return {"failure": step.failure.value, "tier": step.tier.value}
         case _:
             assert_never(step)

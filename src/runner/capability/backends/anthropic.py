@@ -8,12 +8,13 @@ Source: the API reference and the types of the anthropic-sdk-python repository, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from runner.capability.backends.canaries import anthropic_form, anthropic_heard, canary_wire
 from runner.capability.backends.protocol import (
     IMAGES,
+    CallPart,
     Events,
     NotProtocolError,
     Part,
@@ -24,6 +25,7 @@ from runner.capability.backends.protocol import (
     encode_json,
     has_media,
     lowered_of,
+    member_arguments,
     member_count,
     member_object,
     member_text,
@@ -34,7 +36,7 @@ from runner.capability.backends.protocol import (
 from runner.kernel.capabilities import Facts, Mechanism
 from runner.kernel.errors import BackendError
 from runner.kernel.inference import Address, Answer, InferenceRequest, Usage, WireRequest
-from runner.kernel.messages import Block, Json, JsonObject, Message, Role
+from runner.kernel.messages import Block, Json, JsonObject, Message, Role, ToolSpec
 from runner.kernel.ports import Decoder
 from runner.kernel.probing import Canary, Heard
 
@@ -96,6 +98,7 @@ class AnthropicBackend:
             ],
             "stream": request.stream,
             **_output_config(self.name, request.schema),
+            **_offer(request.tools),
         }
         accept = "text/event-stream" if request.stream else "application/json"
         return WireRequest(
@@ -148,6 +151,17 @@ def _said(block: Block) -> JsonObject:
     return {"type": "image" if block.media.mime in IMAGES else "document", "source": source}
 
 
+def _offer(tools: Sequence[ToolSpec]) -> JsonObject:
+    """Return the members that offer `tools`; nothing without any."""
+    if not tools:
+        return {}
+    offered: Json = [
+        {"name": tool.name, "description": tool.description, "input_schema": tool.parameters}
+        for tool in tools
+    ]
+    return {"tools": offered, "tool_choice": {"type": "auto"}}
+
+
 # --- schemas -----------------------------------------------------------------------------------
 
 
@@ -191,8 +205,13 @@ def parse_message(data: bytes) -> Part:
     content = members.get("content")
     if members.get("type") != "message" or not isinstance(content, list):
         raise NotProtocolError
-    text = "".join(_text_in(member_object(block), "text") for block in content)
-    return Part(text=text, finish=_finish(members.get("stop_reason")), usage=_usage(members.get("usage")))
+    blocks = [member_object(block) for block in content]
+    return Part(
+        text="".join(_text_in(block, "text") for block in blocks),
+        finish=_finish(members.get("stop_reason")),
+        usage=_usage(members.get("usage")),
+        calls=tuple(_call(block, None) for block in blocks if block.get("type") == "tool_use"),
+    )
 
 
 def parse_event(data: bytes) -> Part:
@@ -206,9 +225,11 @@ def parse_event(data: bytes) -> Part:
         case "message_start":
             part = Part(usage=_usage(member_object(members.get("message")).get("usage")))
         case "content_block_start":
-            part = Part(text=_text_in(member_object(members.get("content_block")), "text"))
+            block = member_object(members.get("content_block"))
+            part = Part(text=_text_in(block, "text"), calls=_begun(block, members.get("index")))
         case "content_block_delta":
-            part = Part(text=_text_in(member_object(members.get("delta")), "text_delta"))
+            delta = member_object(members.get("delta"))
+            part = Part(text=_text_in(delta, "text_delta"), calls=_more(delta, members.get("index")))
         case "message_delta":
             delta = member_object(members.get("delta"))
             part = Part(finish=_finish(delta.get("stop_reason")), usage=_usage(members.get("usage")))
@@ -219,6 +240,36 @@ def parse_event(data: bytes) -> Part:
         case kind if not isinstance(kind, str):
             raise NotProtocolError
     return part
+
+
+def _begun(block: Mapping[str, object], place: object) -> tuple[CallPart, ...]:
+    """Return the call that a block begins, if it is one. Its input follows in pieces of JSON text."""
+    if block.get("type") != "tool_use":
+        return ()
+    begun = _call(block, _place(place))
+    return (replace(begun, arguments="") if begun.arguments == {} else begun,)
+
+
+def _more(delta: Mapping[str, object], place: object) -> tuple[CallPart, ...]:
+    """Return the next piece of a call's input, if that is what `delta` holds."""
+    if delta.get("type") != "input_json_delta":
+        return ()
+    return (CallPart(place=_place(place), arguments=member_text(delta.get("partial_json"))),)
+
+
+def _call(block: Mapping[str, object], place: int | None) -> CallPart:
+    return CallPart(
+        place=place,
+        id=member_text(block.get("id")),
+        name=member_text(block.get("name")),
+        arguments=member_arguments(block.get("input")),
+    )
+
+
+def _place(value: object) -> int:
+    if type(value) is not int:
+        raise NotProtocolError
+    return value
 
 
 def _text_in(members: Mapping[str, object], kind: str) -> str:

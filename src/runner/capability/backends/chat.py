@@ -6,11 +6,12 @@ to its codec, the handling of bytes to `protocol`, and the validation of a const
 Serves P1: the bytes depend on the typed request only.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from typing import Final
 
 from runner.capability.backends.protocol import (
     IMAGES,
+    CallPart,
     Events,
     NotProtocolError,
     Part,
@@ -19,9 +20,12 @@ from runner.capability.backends.protocol import (
     base64_of,
     decoder_for,
     encode_json,
+    function_of,
     grammar_of,
     has_media,
+    member_arguments,
     member_count,
+    member_list,
     member_object,
     member_text,
     member_word,
@@ -29,7 +33,7 @@ from runner.capability.backends.protocol import (
     text_of,
 )
 from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
-from runner.kernel.messages import Block, Json, JsonObject, Message
+from runner.kernel.messages import Block, Json, JsonObject, Message, ToolSpec
 from runner.kernel.ports import Decoder
 
 PATH: Final = "/v1/chat/completions"
@@ -61,6 +65,7 @@ def chat_wire(
         "seed": request.seed,
         "stream": request.stream,
         **usage,
+        **_offer(request.tools),
         **fields,
     }
     accept = "text/event-stream" if request.stream else "application/json"
@@ -85,6 +90,17 @@ def _part(block: Block) -> JsonObject:
         return {"type": "text", "text": block.text}
     url = f"data:{block.media.mime};base64,{base64_of(block.media)}"
     return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _offer(tools: Sequence[ToolSpec]) -> JsonObject:
+    """Return the members that offer `tools`; nothing without any."""
+    if not tools:
+        return {}
+    return {
+        "tools": [function_of(tool) for tool in tools],
+        "tool_choice": "auto",
+        "parallel_tool_calls": True,
+    }
 
 
 def grammar_field(name: str, schema: JsonObject | None) -> JsonObject:
@@ -125,8 +141,27 @@ def parse_part(data: bytes, key: str) -> Part:
     if not choices:
         return Part(usage=usage)
     choice = member_object(choices[0])
-    text = member_text(member_object(choice.get(key)).get("content"))
-    return Part(text=text, finish=member_word(choice.get("finish_reason")), usage=usage)
+    said = member_object(choice.get(key))
+    return Part(
+        text=member_text(said.get("content")),
+        finish=member_word(choice.get("finish_reason")),
+        usage=usage,
+        calls=tuple(_call(member_object(call), key) for call in member_list(said.get("tool_calls"))),
+    )
+
+
+def _call(members: Mapping[str, object], key: str) -> CallPart:
+    """Return a call of a message, which is whole, or of a delta, which says its place."""
+    function = member_object(members.get("function"))
+    place = members.get("index") if key == "delta" else None
+    if key == "delta" and type(place) is not int:
+        raise NotProtocolError
+    return CallPart(
+        place=place if isinstance(place, int) else None,
+        id=member_text(members.get("id")),
+        name=member_text(function.get("name")),
+        arguments=member_arguments(function.get("arguments")),
+    )
 
 
 def _usage(value: object) -> Usage:

@@ -118,6 +118,8 @@ class DatapizzaBackend:
 
     def _question(self, request: InferenceRequest) -> dict[str, Any]:
         """Return the arguments for their `_invoke`; what it would drop or cannot say is extra body."""
+        if request.tools:
+            raise BackendError(f"backend {self.name!r}: tools are not offered through a datapizza client")
         if any(message.role is Role.SYSTEM for message in request.messages[1:]):
             raise BackendError(f"backend {self.name!r}: a system message can only be the first")
         for message in request.messages:

@@ -3,8 +3,7 @@
 
 Owns the fields only llama.cpp knows. Leaves the shared shape to `chat`, grammars to `capability.grammar`,
 and I/O to the perimeter's transport. Serves P1: a request becomes the same bytes whatever came before it.
-Tools are never sent: a choice among tools is a constrained reply like any other, and llama-server refuses
-tools and a grammar together.
+Tools and a grammar are never sent together: llama-server refuses that.
 """
 
 from collections.abc import Sequence

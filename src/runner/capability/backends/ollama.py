@@ -2,13 +2,17 @@
 """The codec for Ollama's own `/api/chat`: JSON in, one JSON object or a line of JSON a piece out.
 
 Owns the fields only Ollama knows. Leaves bytes and schemas to `protocol`, and what the server says of itself
-to `listings`. Serves P1: a request becomes the same bytes whatever came before it. Tools are never sent.
+to `listings`. Serves P1: a request becomes the same bytes whatever came before it.
+
+Parameters of tools pass through structures that drop bounds, patterns, references and more. So the whole schema
+stands in the description as well, and arguments are validated by whoever asked.
 
 Ollama cuts a prompt that exceeds its context, silently, unless told not to: half a file would be read as a
 whole one. So `truncate` and `shift` are off, and the context is always stated.
 Source: the API description and types of the ollama/ollama repository, version 0.33.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -16,6 +20,7 @@ from typing import ClassVar, Final
 from runner.capability.backends.canaries import canary_wire, ollama_form, ollama_heard
 from runner.capability.backends.facts import ollama_facts, ollama_questions
 from runner.capability.backends.protocol import (
+    CallPart,
     Lines,
     Part,
     Stream,
@@ -23,9 +28,12 @@ from runner.capability.backends.protocol import (
     base64_of,
     decoder_for,
     encode_json,
+    function_of,
     has_media,
     lowered_of,
+    member_arguments,
     member_count,
+    member_list,
     member_object,
     member_text,
     member_word,
@@ -35,7 +43,7 @@ from runner.capability.backends.protocol import (
 )
 from runner.kernel.capabilities import Facts, Mechanism
 from runner.kernel.inference import Address, Answer, InferenceRequest, Usage, WireRequest
-from runner.kernel.messages import JsonObject, Message
+from runner.kernel.messages import JsonObject, Message, ToolSpec
 from runner.kernel.ports import Decoder
 from runner.kernel.probing import Canary, Heard
 
@@ -87,6 +95,7 @@ class OllamaBackend:
                 "seed": request.seed,
             },
             **constraint,
+            **_offer(request.tools),
         }
         accept = "application/x-ndjson" if request.stream else "application/json"
         return WireRequest(
@@ -121,6 +130,18 @@ class OllamaBackend:
         return ollama_facts(answers, model=self.model, context=self.context)
 
 
+def _offer(tools: Sequence[ToolSpec]) -> JsonObject:
+    """Return the member that offers `tools`; nothing without any."""
+    if not tools:
+        return {}
+    told = [f"{tool.description} Arguments: {_schema_text(tool)}" for tool in tools]
+    return {"tools": [function_of(tool, described=text) for tool, text in zip(tools, told, strict=True)]}
+
+
+def _schema_text(tool: ToolSpec) -> str:
+    return json.dumps(tool.parameters, ensure_ascii=False, separators=(",", ":"))
+
+
 def _said(name: str, message: Message) -> JsonObject:
     """Return `message`, its pictures beside its text."""
     said: JsonObject = {"role": message.role.value, "content": text_of(message)}
@@ -139,6 +160,9 @@ def parse_line(data: bytes) -> Part:
         return Part(error=500)
     done = members.get("done") is True
     message = member_object(members.get("message"))
+    calls = [
+        member_object(member_object(each).get("function")) for each in member_list(message.get("tool_calls"))
+    ]
     return Part(
         text=member_text(message.get("content")),
         finish=(member_word(members.get("done_reason")) or "stop") if done else None,
@@ -147,4 +171,12 @@ def parse_line(data: bytes) -> Part:
             completion_tokens=member_count(members.get("eval_count")),
         ),
         done=done,
+        calls=tuple(
+            CallPart(
+                place=None,
+                name=member_text(call.get("name")),
+                arguments=member_arguments(call.get("arguments")),
+            )
+            for call in calls
+        ),
     )

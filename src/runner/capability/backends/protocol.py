@@ -12,12 +12,12 @@ import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, cast
 
 from runner.capability.grammar import CompiledSchema, compile_schema
-from runner.kernel.errors import BackendError
-from runner.kernel.inference import InferenceReply, InferenceRequest, Usage
-from runner.kernel.messages import Block, JsonObject, Media, Message, Role
+from runner.kernel.errors import BackendError, RequestRefused
+from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WrittenCall
+from runner.kernel.messages import Block, JsonObject, Media, Message, Role, ToolSpec
 from runner.kernel.ports import Decoder
 
 _OK: Final = 200
@@ -120,6 +120,16 @@ def lowered_of(name: str, schema: JsonObject) -> JsonObject:
     return lowered
 
 
+def function_of(tool: ToolSpec, *, described: str | None = None) -> JsonObject:
+    """Return `tool` in the form that chat protocols share; `described` stands in for its description."""
+    function: JsonObject = {
+        "name": tool.name,
+        "description": tool.description if described is None else described,
+        "parameters": tool.parameters,
+    }
+    return {"type": "function", "function": function}
+
+
 def _compiled(name: str, schema: JsonObject) -> CompiledSchema:
     compiled = compile_schema(schema)
     if compiled.status == "refused":
@@ -135,6 +145,19 @@ class NotProtocolError(BackendError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CallPart:
+    """A call, or a piece of one. Pieces of one call have one `place` (None: it is a whole call by itself).
+
+    `id` is the server's, and says only which pieces are of two calls. `arguments` is JSON text, or an object.
+    """
+
+    place: int | None
+    id: str = field(default="", repr=False)
+    name: str = field(default="", repr=False)
+    arguments: str | JsonObject = field(default="", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
     """What one JSON object of a reply says.
 
@@ -146,6 +169,7 @@ class Part:
     usage: Usage = _NO_USAGE
     error: int = 0
     done: bool = False
+    calls: tuple[CallPart, ...] = ()
 
 
 Parse = Callable[[bytes], Part]
@@ -165,17 +189,22 @@ def describe_status(name: str, status: int) -> str:
     return f"backend {name!r} answered {status}: {phrase}"
 
 
+def refused(name: str, status: int) -> RequestRefused:
+    """Return the error for an error `status` of backend `name`."""
+    return RequestRefused(describe_status(name, status), status=status)
+
+
 class _Refused:
     """The reply to a request that failed: its body is dropped unread."""
 
     def __init__(self, name: str, status: int) -> None:
-        self._message = describe_status(name, status)
+        self._error = refused(name, status)
 
     def feed(self, chunk: bytes) -> str:  # noqa: ARG002 - the Decoder port
         return ""
 
     def finish(self) -> InferenceReply:
-        raise BackendError(self._message)
+        raise self._error
 
 
 class Whole:
@@ -211,6 +240,8 @@ class Stream:
         self._cut = cut
         self._parse = parse
         self._texts: list[str] = []
+        self._calls: list[list[CallPart]] = []
+        self._places: dict[int, list[CallPart]] = {}
         self._whole = Part()
         self._broken = False
 
@@ -231,11 +262,26 @@ class Stream:
         if self._broken:
             raise BackendError(f"backend {self._name!r} sent a piece that is not its protocol")
         whole = self._whole
-        part = Part(text="".join(self._texts), finish=whole.finish, usage=whole.usage, error=whole.error)
+        try:
+            calls = tuple(map(_joined, self._calls))
+        except NotProtocolError:
+            raise BackendError(f"backend {self._name!r} sent a piece that is not its protocol") from None
+        part = Part(
+            text="".join(self._texts),
+            finish=whole.finish,
+            usage=whole.usage,
+            error=whole.error,
+            calls=calls,
+        )
         return _reply(self._name, part, complete=whole.done)
 
     def _take(self, part: Part) -> None:
         self._texts.append(part.text)
+        for piece in part.calls:
+            pieces = [] if piece.place is None else self._places.setdefault(piece.place, [])
+            if not pieces:
+                self._calls.append(pieces)
+            pieces.append(piece)
         known = self._whole
         self._whole = Part(
             finish=part.finish or known.finish,
@@ -250,10 +296,25 @@ class Stream:
 
 def _reply(name: str, part: Part, *, complete: bool) -> InferenceReply:
     if part.error:
-        raise BackendError(describe_status(name, part.error))
+        raise refused(name, part.error)
     if part.finish is None or not complete:
         raise BackendError(f"backend {name!r} broke off before the end of its reply")
-    return InferenceReply(text=part.text, finish=part.finish, usage=part.usage)
+    calls = tuple(WrittenCall(name=call.name, arguments=call.arguments) for call in part.calls)
+    return InferenceReply(text=part.text, finish=part.finish, usage=part.usage, calls=calls)
+
+
+def _joined(pieces: Sequence[CallPart]) -> CallPart:
+    """Return the call that `pieces` make, in linear time; raise `NotProtocolError` if they are of two."""
+    ids = {piece.id for piece in pieces} - {""}
+    names = {piece.name for piece in pieces} - {""}
+    texts = [piece.arguments for piece in pieces]
+    if len(ids) > 1 or len(names) > 1:
+        raise NotProtocolError
+    if len(texts) == 1:
+        return pieces[0]
+    if not all(isinstance(text, str) for text in texts):
+        raise NotProtocolError
+    return CallPart(place=None, name="".join(names), arguments="".join(map(str, texts)))
 
 
 class Lines:
@@ -296,11 +357,19 @@ class Events:
 
 
 def parse_object(data: bytes) -> Mapping[str, object]:
-    """Return `data` as a JSON object; raise `NotProtocolError` if it is none."""
+    """Return `data` as a JSON object; raise `NotProtocolError` if it is none, or a member stands twice in one."""
     try:
-        return member_object(json.loads(data.decode("utf-8")))
+        return member_object(json.loads(data.decode("utf-8"), object_pairs_hook=_unique))
     except (ValueError, RecursionError):
         raise NotProtocolError from None
+
+
+def _unique(members: list[tuple[str, object]]) -> dict[str, object]:
+    """Return `members` as an object: two readers of one that is repeated need not see the same."""
+    found = dict(members)
+    if len(found) != len(members):
+        raise NotProtocolError
+    return found
 
 
 def member_object(value: object) -> Mapping[str, object]:
@@ -336,6 +405,20 @@ def member_vector(value: object) -> tuple[float, ...]:
         return tuple(map(float, value))
     except OverflowError:
         raise NotProtocolError from None
+
+
+def member_list(value: object) -> list[object]:
+    """Return `value` if it is an array, an empty one for null; else raise `NotProtocolError`."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise NotProtocolError
+    return value
+
+
+def member_arguments(value: object) -> str | JsonObject:
+    """Return `value` if it can be the arguments of a call, text or an object; else raise `NotProtocolError`."""
+    return cast("JsonObject", value) if isinstance(value, dict) else member_text(value)
 
 
 def member_count(value: object) -> int:

@@ -6,6 +6,7 @@ or can be read in two ways is not a call.
 """
 
 from runner.capability.textcalls.parse import ParsedCall, ParsedCalls, parse_calls
+from runner.capability.textcalls.reader import TextCallReader
 from runner.capability.textcalls.stream import CallStream
 
-__all__ = ("CallStream", "ParsedCall", "ParsedCalls", "parse_calls")
+__all__ = ("CallStream", "ParsedCall", "ParsedCalls", "TextCallReader", "parse_calls")

@@ -49,13 +49,16 @@ class ParsedCalls:
 
     `reason` says why not: `no_call`, `wrong_tool`, `malformed_json`, `malformed_call`, `schema_violation`,
     `missing_required`, `hallucinated_argument`, `truncated`, or what made it ambiguous. `repairs` are what
-    was set right on the way.
+    was set right on the way. `at` is the code point where reading stopped, or, where all was read, `number`
+    the call (from 1) that is wrong.
     """
 
     calls: tuple[ParsedCall, ...]
     status: Status
     reason: str | None = None
     repairs: tuple[Repair, ...] = ()
+    at: int | None = None
+    number: int | None = None
 
 
 def parse_calls(text: str, tools: Mapping[str, Mapping[str, Any]], *, finished: bool = True) -> ParsedCalls:
@@ -66,20 +69,23 @@ def parse_calls(text: str, tools: Mapping[str, Mapping[str, Any]], *, finished: 
     """
     if len(text) > MAX_CHARACTERS:
         return ParsedCalls(calls=(), status="rejected", reason="too_long")
-    cursor = Cursor(text)
+    cursor, number = Cursor(text), 0
     try:
         written, closed = _written(cursor, tools)
         if not closed and not finished:
             raise Truncated("truncated")
-        calls = tuple(_call(name, arguments, tools) for name, arguments in written)
+        calls: list[ParsedCall] = []
+        for name, arguments in written:
+            number += 1
+            calls.append(_call(name, arguments, tools))
     except Unreadable as reason:
-        return _refused(reason, cursor)
+        return _refused(reason, cursor, number)
     except RecursionError:
-        return _refused(Unreadable("too_deep"), cursor)
-    return ParsedCalls(calls=calls, status="ok", repairs=tuple(cursor.repairs))
+        return _refused(Unreadable("too_deep"), cursor, number)
+    return ParsedCalls(calls=tuple(calls), status="ok", repairs=tuple(cursor.repairs))
 
 
-def _refused(reason: Unreadable, cursor: Cursor) -> ParsedCalls:
+def _refused(reason: Unreadable, cursor: Cursor, number: int) -> ParsedCalls:
     match reason:
         case Truncated():
             status: Status = "truncated"
@@ -87,7 +93,14 @@ def _refused(reason: Unreadable, cursor: Cursor) -> ParsedCalls:
             status = "ambiguous"
         case _:
             status = "rejected"
-    return ParsedCalls(calls=(), status=status, reason=reason.reason, repairs=tuple(cursor.repairs))
+    return ParsedCalls(
+        calls=(),
+        status=status,
+        reason=reason.reason,
+        repairs=tuple(cursor.repairs),
+        at=None if number else cursor.at,
+        number=number or None,
+    )
 
 
 def _call(name: str | None, arguments: Any, tools: Mapping[str, Mapping[str, Any]]) -> ParsedCall:  # noqa: ANN401

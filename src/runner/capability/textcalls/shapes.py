@@ -10,6 +10,7 @@ from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 from runner.capability.textcalls.cursor import Ambiguous, Unreadable
+from runner.kernel.tiers import MAX_CALLS
 
 _NAMES: Final = ("name", "tool_name", "function_name", "tool", "action", "function")
 _ARGUMENTS: Final = (
@@ -25,8 +26,6 @@ _ARGUMENTS: Final = (
 _BESIDE: Final = frozenset({"id", "index", "type", "call_id", "tool_call_id", "thought", "reason"})
 """Members that may stand beside a call and say nothing about it."""
 _MESSAGE: Final = frozenset({"tool_calls", "role", "content"})
-_MAX_CALLS: Final = 64
-"""More calls than this in one reply is a model that repeats itself."""
 
 Written = tuple[str | None, Any]
 """The tool as it was named (None: the text holds arguments only), and its arguments as they were written."""
@@ -45,7 +44,7 @@ def calls_in(value: Any, tools: Mapping[str, Any]) -> list[Written]:  # noqa: AN
 def add_calls(found: list[Written], more: Iterable[Written]) -> None:
     """Add `more` to `found`, the calls of the same reply so far; raise `Unreadable` if they are too many."""
     for call in more:
-        if len(found) == _MAX_CALLS:
+        if len(found) == MAX_CALLS:
             raise Unreadable("too_many_calls")
         found.append(call)
 

@@ -14,6 +14,7 @@ from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.ports import RELEASE, Locality
+from runner.kernel.tiers import CallFailure, Tier
 from runner.perimeter.trace.shape import (
     BlockId,
     Blocks,
@@ -392,7 +393,10 @@ class Egress(Record):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EgressResult(Record):
-    """How a send ended."""
+    """How a send ended.
+
+    `tier` is how its reply was to be held to a form, and `failure` why that was of no use.
+    """
 
     kind: ClassVar[str] = "egress_result"
     TASK: ClassVar[TaskUse] = "may"
@@ -402,6 +406,16 @@ class EgressResult(Record):
     status: Status
     bytes: Count
     block: BlockId | None = None
+    tier: Tier | None = None
+    failure: CallFailure | None = None
+
+    def _defect(self) -> str | None:
+        if self.failure is not None and self.tier is None:
+            return "a reply that was asked for in no tier has no failure"
+        refused = self.failure is CallFailure.REFUSED
+        if self.failure is not None and (self.status, refused) not in {("ok", False), ("error", True)}:
+            return "a failure is refused where the send failed, and only there"
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

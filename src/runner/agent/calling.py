@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Asking for calls: three tiers, and the fall from one to the next.
+
+Owns how a model is asked in each tier, the second try, and when a tier is given up. Runs nothing: what comes
+back are calls that fit the tools that were offered, or a reason why there are none. A reply of which one call
+cannot be run has none (P2), and a denial never leads to another tier (I7). What a model wrote is never sent
+back to it as a call, so that malformed arguments cannot spoil what follows: it sees results.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias, assert_never
+
+from runner.agent import prompts
+from runner.agent.session import INVALID, Session
+from runner.agent.steps import FailedStep, Stop, StopReason
+from runner.kernel.messages import Block, Json, JsonObject, ToolCall
+from runner.kernel.tiers import CallFailure, Tier
+from runner.perimeter.client import AskedCall, Reply
+
+FINISH: Final = prompts.FINISH
+CHOICE_TOKENS: Final = 32
+CALL_TOKENS: Final = 256
+"""The most tokens of a choice, and of one call or several."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calls:
+    """What the model asks for, at least one call, in its order."""
+
+    calls: tuple[AskedCall, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """The model needs no call: it knows enough."""
+
+
+Proposal: TypeAlias = Calls | Answer | FailedStep
+"""What comes of asking: calls, the wish to answer, or the last failure, in a tier that is to be given up."""
+_Parts: TypeAlias = tuple[str | Block, ...]
+
+
+async def next_calls(session: Session) -> Calls | Answer:
+    """Return what the model asks for, in the first tier that works; raise `Stop` when none does.
+
+    A tier that was given up is not tried again in this run. Why stands among the steps, and on record.
+    """
+    while True:
+        proposal = await propose(session, session.tiers[0])
+        if not isinstance(proposal, FailedStep):
+            return proposal
+        if len(session.tiers) == 1:
+            raise Stop(StopReason.FAILED, proposal.detail or INVALID)
+        session.tiers = session.tiers[1:]
+
+
+async def propose(session: Session, tier: Tier) -> Proposal:
+    """Return what the model asks for when it is asked in `tier`, without running it; raise `Stop`.
+
+    A reply that cannot be used is asked for once more; both are among the steps. A refusal is not.
+    """
+    match tier:
+        case Tier.NATIVE:
+            return await _natively(session)
+        case Tier.CONSTRAINED:
+            return await _in_two_passes(session)
+        case Tier.TEXT:
+            return await _as_text(session)
+        case _:
+            assert_never(tier)
+
+
+async def _natively(session: Session) -> Proposal:
+    """Offer the tools in the runtime's own protocol."""
+    tools = tuple(session.tools.values())
+    parts: _Parts = (prompts.NATIVE, *_situation(session), prompts.CALL)
+    reply = await session.attempt(*parts, tools=tools, max_tokens=CALL_TOKENS)
+    if _is_invalid(reply):
+        reply = await session.attempt(*parts, tools=tools, max_tokens=CALL_TOKENS, seed=1)
+    return _proposal(reply)
+
+
+async def _as_text(session: Session) -> Proposal:
+    """Describe the tools in words, and read calls in the reply; say once what was wrong with one."""
+    tools = tuple(session.tools.values())
+    parts: _Parts = (prompts.in_text(tools), *_situation(session), prompts.CALL)
+    reply = await session.attempt(*parts, in_text=tools, max_tokens=CALL_TOKENS)
+    if isinstance(reply, FailedStep) and reply.failure is not CallFailure.REFUSED:
+        repair = prompts.repair(reply.failure, reply.where)
+        reply = await session.attempt(*parts, repair, in_text=tools, max_tokens=CALL_TOKENS)
+    return _proposal(reply)
+
+
+async def _in_two_passes(session: Session) -> Proposal:
+    """Let the model choose a tool, then fill its arguments, each under a schema: both at once is too much."""
+    options: Sequence[Json] = [*session.tools, FINISH]
+    choice = await _held(session, prompts.CHOOSE, _one_of("tool", options), CHOICE_TOKENS)
+    if isinstance(choice, FailedStep):
+        return choice
+    tool = choice.said["tool"]
+    if tool == FINISH:
+        return Answer()
+    spec = session.tools[tool]
+    filled = await _held(session, prompts.fill(spec), spec.parameters, CALL_TOKENS)
+    if isinstance(filled, FailedStep):
+        return filled
+    call = ToolCall(tool=tool, arguments=filled.value, origin=filled.block)
+    return Calls(calls=(AskedCall(call=call, said=filled.said),))
+
+
+async def _held(session: Session, question: str, schema: JsonObject, max_tokens: int) -> Reply | FailedStep:
+    """Ask `question` under `schema`; a second time, with another seed, if the reply cannot be used."""
+    parts: _Parts = (prompts.choose(session.tools.values()), *_situation(session), question)
+    reply = await session.attempt(*parts, schema=schema, max_tokens=max_tokens)
+    if _is_invalid(reply):
+        reply = await session.attempt(*parts, schema=schema, max_tokens=max_tokens, seed=1)
+    return reply
+
+
+def _proposal(reply: Reply | FailedStep) -> Proposal:
+    """Return what a reply to an offer of tools comes to: what is no call is the wish to answer."""
+    if isinstance(reply, FailedStep):
+        return reply
+    return Calls(calls=reply.calls) if reply.calls else Answer()
+
+
+def _is_invalid(reply: Reply | FailedStep) -> bool:
+    return isinstance(reply, FailedStep) and reply.failure is not CallFailure.REFUSED
+
+
+def _situation(session: Session) -> tuple[Block, ...]:
+    """Return what a choice is made from: the goal, and what the tools returned so far, as much as fits."""
+    return (session.task.goal, *context_blocks(session))
+
+
+def context_blocks(session: Session) -> list[Block]:
+    """Return what the tools returned so far, newest last, cut to what a small context holds."""
+    kept: list[Block] = []
+    room = prompts.CONTEXT_LENGTH
+    for block, _ in reversed(session.read):
+        if len(block.text) > room:
+            if not kept:
+                kept.append(session.task.derive(block.text[:room], [block]))
+            break
+        room -= len(block.text)
+        kept.append(block)
+    return kept[::-1]
+
+
+def _one_of(name: str, options: Sequence[Json]) -> JsonObject:
+    return {
+        "type": "object",
+        "properties": {name: {"enum": options}},
+        "required": [name],
+        "additionalProperties": False,
+    }
