@@ -4,8 +4,8 @@
 Owns the fields only Ollama knows. Leaves bytes and schemas to `protocol`, and what the server says of itself
 to `listings`. Serves P1: a request becomes the same bytes whatever came before it.
 
-Parameters of tools pass through structures that drop bounds, patterns, references and more. So the whole schema
-stands in the description as well, and arguments are validated by whoever asked.
+Parameters of tools pass through structures that drop bounds, patterns, references and more. So the whole
+schema stands in the description as well, and arguments are validated by whoever asked.
 
 Ollama cuts a prompt that exceeds its context, silently, unless told not to: half a file would be read as a
 whole one. So `truncate` and `shift` are off, and the context is always stated.

@@ -357,7 +357,7 @@ class Events:
 
 
 def parse_object(data: bytes) -> Mapping[str, object]:
-    """Return `data` as a JSON object; raise `NotProtocolError` if it is none, or a member stands twice in one."""
+    """Return `data` as a JSON object; raise `NotProtocolError` if it is none, or a member stands twice."""
     try:
         return member_object(json.loads(data.decode("utf-8"), object_pairs_hook=_unique))
     except (ValueError, RecursionError):
@@ -417,7 +417,7 @@ def member_list(value: object) -> list[object]:
 
 
 def member_arguments(value: object) -> str | JsonObject:
-    """Return `value` if it can be the arguments of a call, text or an object; else raise `NotProtocolError`."""
+    """Return `value` if it is text or an object, as arguments are; else raise `NotProtocolError`."""
     return cast("JsonObject", value) if isinstance(value, dict) else member_text(value)
 
 
