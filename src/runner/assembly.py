@@ -64,7 +64,7 @@ from runner.kernel.ports import (
     Tool,
 )
 from runner.kernel.registers import Listed
-from runner.kernel.tiers import NATIVE_FIRST, WITHOUT_NATIVE, Tier, tiers_from
+from runner.kernel.tiers import NATIVE_FIRST, WITHOUT_NATIVE, Tier
 from runner.kernel.version import __version__
 from runner.perimeter.classify import FRAGMENTS, Classifier, EchoIndex, Registers, compile_registers
 from runner.perimeter.client import Registration, SealedClient
@@ -408,18 +408,21 @@ def registrations_of(
             codec=endpoint if isinstance(endpoint, Probeable) else None,
             credential=credential if side == REMOTE else None,
             timeout_s=timeout,
-            tiers=_tiers(remote if side == REMOTE else model),
+            first=_first_tier(remote if side == REMOTE else model),
+            tiers=_usual_tiers(remote if side == REMOTE else model),
         )
     return registrations
 
 
-def _tiers(endpoint: LocalInference | RemoteInference | None) -> tuple[Tier, ...]:
-    """Return how a model is asked for calls: from the way its profile says, or what suits its runtime."""
-    if endpoint is not None and endpoint.tier != "auto":
-        return tiers_from(Tier(endpoint.tier))
-    if isinstance(endpoint, RemoteInference) and endpoint.backend != "llamacpp":
-        return NATIVE_FIRST
-    return WITHOUT_NATIVE
+def _first_tier(endpoint: LocalInference | RemoteInference | None) -> Tier | None:
+    """Return the tier in which the profile says that a model is asked for calls first; None for `auto`."""
+    return None if endpoint is None or endpoint.tier == "auto" else Tier(endpoint.tier)
+
+
+def _usual_tiers(endpoint: LocalInference | RemoteInference | None) -> tuple[Tier, ...]:
+    """Return the tiers that suit a runtime of which nothing is known."""
+    foreign = isinstance(endpoint, RemoteInference) and endpoint.backend != "llamacpp"
+    return NATIVE_FIRST if foreign else WITHOUT_NATIVE
 
 
 def book_name(device: bytes) -> str:

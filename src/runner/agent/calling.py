@@ -46,13 +46,15 @@ async def next_calls(session: Session) -> Calls | Answer:
 
     A tier that was given up is not tried again in this run. Why stands among the steps, and on record.
     """
-    while True:
-        proposal = await propose(session, session.tiers[0])
+    problem = INVALID
+    for tier in await session.tiers():
+        proposal = await propose(session, tier)
         if not isinstance(proposal, FailedStep):
             return proposal
-        if len(session.tiers) == 1:
-            raise Stop(StopReason.FAILED, proposal.detail or INVALID)
-        session.tiers = session.tiers[1:]
+        problem = proposal.detail or INVALID
+        if len(await session.tiers()) > 1:
+            session.fall()
+    raise Stop(StopReason.FAILED, problem)
 
 
 async def propose(session: Session, tier: Tier) -> Proposal:

@@ -14,7 +14,7 @@ from typing import Any, Protocol, assert_never, final
 
 import anyio.to_thread
 
-from runner.kernel.capabilities import Capabilities
+from runner.kernel.capabilities import UNPROBED, Capabilities, tiers_for
 from runner.kernel.decisions import Allowed, Denied, Redacted
 from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealError, raises_bare
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest, WrittenCall
@@ -31,7 +31,7 @@ from runner.kernel.ports import (
     ServerCheck,
     Transport,
 )
-from runner.kernel.tiers import WITHOUT_NATIVE, Tier
+from runner.kernel.tiers import WITHOUT_NATIVE, Tier, tiers_from
 from runner.perimeter.aside import aside, in_time
 from runner.perimeter.consent import LASTS_S, Desk, Destination, let_go, offer, propose
 from runner.perimeter.embed import Embeddings, embed_batch
@@ -57,8 +57,9 @@ class Registration:
     """A backend the profile configures: its terms, and the only way its bytes travel.
 
     `server` asks a local server about itself; without one, loopback is all that is checked. `codec` knows how
-    to ask the runtime what it does; without one, that stays unknown. `tiers` are the ways in which it is asked
-    for calls, in the order they are tried.
+    to ask the runtime what it does; without one, that stays unknown. `first` is the tier in which the profile
+    says it is asked for calls first; without one, those that its capabilities allow are tried, or `tiers`
+    where nothing is known of it.
     """
 
     terms: BackendTerms
@@ -68,6 +69,7 @@ class Registration:
     codec: Probeable | None = field(default=None, repr=False)
     credential: Credential | None = None
     timeout_s: float = 600.0
+    first: Tier | None = None
     tiers: tuple[Tier, ...] = WITHOUT_NATIVE
 
 
@@ -146,10 +148,18 @@ class SealedClient(Sealed):
         """The configured name of the backend."""
         return self._backend.name
 
-    @property
-    def tiers(self) -> tuple[Tier, ...]:
-        """How this model is asked for calls, in the order the ways are tried."""
-        tiers = self._boundary.registration(self._backend.name).tiers
+    async def tiers(self) -> tuple[Tier, ...]:
+        """Return how this model is asked for calls, in the order the ways are tried.
+
+        What the profile says comes first, then what the backend was seen to do: it is asked at the first
+        need. Raises as `capabilities` does.
+        """
+        way = self._boundary.registration(self._backend.name)
+        if way.first is not None:
+            tiers = tiers_from(way.first)
+        else:
+            found = await self._boundary.capabilities(self._backend)
+            tiers = way.tiers if found == UNPROBED else tiers_for(found)
         return tuple(tier for tier in tiers if tier is not Tier.TEXT or self._boundary.reader is not None)
 
     @property
