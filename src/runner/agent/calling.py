@@ -47,13 +47,12 @@ async def next_calls(session: Session) -> Calls | Answer:
     A tier that was given up is not tried again in this run. Why stands among the steps, and on record.
     """
     problem = INVALID
-    for tier in await session.tiers():
+    for tier in session.tiers:
         proposal = await propose(session, tier)
         if not isinstance(proposal, FailedStep):
             return proposal
         problem = proposal.detail or INVALID
-        if len(await session.tiers()) > 1:
-            session.fall()
+        session.tiers = session.tiers[1:] or (tier,)
     raise Stop(StopReason.FAILED, problem)
 
 

@@ -49,7 +49,8 @@ class Session:
         """The question in every wording it was searched in."""
         self.read: list[tuple[Block, tuple[Excerpt, ...]]] = []
         """What tools returned: each block, and the lines of it that may be quoted."""
-        self._tiers: tuple[Tier, ...] | None = None
+        self.tiers = client.tiers
+        """How calls are asked for, in order. A run that fell from one does not go back to it."""
         self.unread = 0
         """How many files could not be read as text, in the call that met most of them."""
         self._client = client
@@ -71,16 +72,6 @@ class Session:
             if reply.failure is CallFailure.REFUSED:
                 raise Stop(StopReason.FAILED, reply.detail)
         raise Stop(StopReason.FAILED, INVALID)
-
-    async def tiers(self) -> tuple[Tier, ...]:
-        """Return how calls are asked for, in order. A run that fell from one does not go back to it."""
-        if self._tiers is None:
-            self._tiers = await self._client.tiers()
-        return self._tiers
-
-    def fall(self) -> None:
-        """Give up the first of several tiers for this run."""
-        self._tiers = (self._tiers or ())[1:]
 
     async def attempt(
         self,

@@ -14,7 +14,7 @@ from typing import Any, Protocol, assert_never, final
 
 import anyio.to_thread
 
-from runner.kernel.capabilities import UNPROBED, Capabilities, tiers_for
+from runner.kernel.capabilities import Capabilities, tiers_for
 from runner.kernel.decisions import Allowed, Denied, Redacted
 from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealError, raises_bare
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest, WrittenCall
@@ -115,6 +115,9 @@ class Boundary(Desk, Protocol):
     async def check_locality(self, backend: Endpoint) -> Checked:
         """Return how local `backend` is, checked now."""
 
+    def known(self, backend: str) -> Capabilities | None:
+        """Return what `backend` was seen to do; None if nobody asked it yet."""
+
     async def capabilities(self, backend: Endpoint) -> Capabilities:
         """Return what `backend` was seen to do, asked at the first need."""
 
@@ -148,18 +151,17 @@ class SealedClient(Sealed):
         """The configured name of the backend."""
         return self._backend.name
 
-    async def tiers(self) -> tuple[Tier, ...]:
-        """Return how this model is asked for calls, in the order the ways are tried.
+    @property
+    def tiers(self) -> tuple[Tier, ...]:
+        """How this model is asked for calls, in the order the ways are tried.
 
-        What the profile says comes first, then what the backend was seen to do: it is asked at the first
-        need. Raises as `capabilities` does.
+        The profile's word comes first, then what the backend was seen to do in this runtime (`capabilities`),
+        then what suits its runtime. Sends nothing.
         """
         way = self._boundary.registration(self._backend.name)
-        if way.first is not None:
-            tiers = tiers_from(way.first)
-        else:
-            found = await self._boundary.capabilities(self._backend)
-            tiers = way.tiers if found == UNPROBED else tiers_for(found)
+        found = self._boundary.known(self._backend.name)
+        tiers = way.tiers if found is None else tiers_for(found)
+        tiers = tiers if way.first is None else tiers_from(way.first)
         return tuple(tier for tier in tiers if tier is not Tier.TEXT or self._boundary.reader is not None)
 
     @property

@@ -271,6 +271,10 @@ class Perimeter:
         self._finished[backend.name] = checked
         return checked
 
+    def known(self, backend: str) -> Capabilities | None:
+        """Return what `backend` was seen to do in this runtime; None if nobody asked it yet."""
+        return self._found.get(backend)
+
     async def capabilities(self, backend: Endpoint) -> Capabilities:
         """Return what `backend` was seen to do; it is asked at the first need. Raises `TraceError`.
 
