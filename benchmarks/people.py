@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents with persons, addresses and organisations in them, and what the detectors find of those.
 
-Owns the generator and the tallies of the second table of identifiers.py, which prints it. The names and
-streets stand in people.txt and in no lexicon of the detectors. Nothing else personal is in the documents: no
-number, no mail address.
+Run: python benchmarks/people.py [--part E|F] [--count N] [--seed N] [--show]
+
+Owns the generator and the tallies of the second table of identifiers.py, which prints it for the parts of
+people.txt. Run by itself it measures those of prose.txt, with as many documents that hold nobody. The names
+and streets stand in these two files and in no lexicon of the detectors. Nothing else personal is in the
+documents: no number, no mail address.
 
 A document counts as found for a kind when at least one mention of that kind in it is covered by a span. With
 the register, the names in a document are those of clients.
 """
 
+import argparse
 import random
 import re
 from collections.abc import Iterator, Sequence
@@ -50,14 +54,15 @@ class Document:
 class Generator:
     """Makes documents out of one part of the templates; the same `seed` makes the same ones.
 
-    `given` is the section of the given names: `given`, unknown to the detectors, or `common`.
+    `given` and `surname` are sections of names: those of `common` are known to the detectors, others are not.
     """
 
-    def __init__(self, seed: int, part: str = "D", *, given: str = "given") -> None:
+    def __init__(self, seed: int, part: str = "D", *, given: str = "given", surname: str = "surname") -> None:
         self._dice = random.Random(seed)  # noqa: S311 - texts, not secrets
         self._pieces = read_pieces()
         self._templates = self._pieces[part]
         self._given = given
+        self._surname = surname
 
     def documents(self, count: int) -> Iterator[Document]:
         """Yield `count` documents, every template as often."""
@@ -65,7 +70,7 @@ class Generator:
             yield self._document(self._templates[index % len(self._templates)])
 
     def _document(self, template: str) -> Document:
-        names = {slot: (self._pick(self._given), self._pick("surname")) for slot in "pqr"}
+        names = {slot: (self._pick(self._given), self._pick(self._surname)) for slot in "pqr"}
         values = {slot: f"{given} {surname}" for slot, (given, surname) in names.items()}
         values |= {"a": self._address(), "b": self._address(), "o": self._organisation()}
         values |= {"d": self._date(), "t": self._pick("town").split()[1]}
@@ -91,19 +96,16 @@ class Generator:
 
     @staticmethod
     def _formed(given: str, surname: str, form: str) -> str:
-        match form:
-            case "s":
-                return surname
-            case "g":
-                return given
-            case "r":
-                return f"{surname} {given}"
-            case "u":
-                return f"{given} {surname}".upper()
-            case "c":
-                return f"{surname.upper()} {given}"
-            case _:
-                return f"{given} {surname}"
+        full = f"{given} {surname}"
+        forms = {
+            "s": surname,
+            "g": given,
+            "r": f"{surname} {given}",
+            "u": full.upper(),
+            "c": f"{surname.upper()} {given}",
+            "i": f"{given[0]}. {surname}",
+        }
+        return forms.get(form, full)
 
     def _address(self) -> str:
         dice = self._dice
@@ -132,9 +134,11 @@ class Generator:
 
 
 def read_pieces() -> dict[str, list[str]]:
-    """Return the sections of people.txt: documents by paragraph, words by line."""
-    text = (Path(__file__).parent / "people.txt").read_text(encoding="utf-8")
-    sections = re.split(r"^\[(\w+)\]\n", text, flags=re.MULTILINE)[1:]
+    """Return the sections of people.txt and prose.txt: a document, or a name, a line."""
+    texts = (
+        (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("people.txt", "prose.txt")
+    )
+    sections = [part for text in texts for part in re.split(r"^\[(\w+)\]\n", text, flags=re.MULTILINE)[1:]]
     return {
         name: [piece.replace("\\n", "\n") for piece in body.strip().splitlines() if piece]
         for name, body in zip(sections[::2], sections[1::2], strict=True)
@@ -197,3 +201,53 @@ def _is_covered(mention: Mention, spans: Sequence[Span], kinds: frozenset[str]) 
         and 2 * (min(span.end, mention.end) - max(span.start, mention.start)) >= mention.end - mention.start
         for span in spans
     )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Precision:
+    """Of documents that hold no client: how many there are, and those in which somebody was seen."""
+
+    documents: int
+    accused: tuple[str, ...]
+
+
+def measure_nobody(documents: Sequence[Document]) -> Precision:
+    """Return what the detectors see in `documents` that hold nobody."""
+    accused = [
+        document.text
+        for document in documents
+        if any(span.kind == "person" for span in _BARE.classify(document.text).spans)
+    ]
+    return Precision(documents=len(documents), accused=tuple(accused))
+
+
+def main() -> None:
+    """Print what is found in one part of prose.txt, and what is seen in its documents that hold nobody."""
+    parser = argparse.ArgumentParser(description="Persons in whole letters, acts, reports, mails and prose.")
+    parser.add_argument("--count", type=int, default=1500, help="documents with persons, and as many without")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", choices=tuple("EF"), default="F", help="which templates; F was held out")
+    parser.add_argument("--show", action="store_true", help="print the documents that went wrong")
+    options = parser.parse_args()
+    for given in ("given_more", "common"):
+        generator = Generator(options.seed, options.part, given=given, surname="surname_more")
+        documents = list(generator.documents(options.count))
+        for register in (False, True):
+            known = "with" if register else "without"
+            for kind, tally in measure(documents, register=register).items():
+                print(
+                    f"{options.part}, names {given}, {known} register: {kind:12}"
+                    f" recall {tally.recall:.4f} of {tally.documents},"
+                    f" mentions {tally.covered / max(1, tally.mentions):.4f} of {tally.mentions}"
+                )
+                if options.show and kind == "person" and not register:
+                    print(*map(repr, tally.missed), sep="\n")
+    none = measure_nobody(list(Generator(options.seed, f"{options.part}_none").documents(options.count)))
+    share = len(none.accused) / none.documents
+    print(f"{options.part}, nobody: a person seen in {share:.4f} of {none.documents}")
+    if options.show:
+        print(*map(repr, dict.fromkeys(none.accused)), sep="\n")
+
+
+if __name__ == "__main__":
+    main()
