@@ -52,7 +52,7 @@ def test_an_answer_does_not_cross_a_change_of_registers() -> None:
     judged = JudgedTexts()
     none = compile_registers(clients=[], own=[], public=[], key=b"k" * 16)
     one = compile_registers(clients=[CLIENT], own=[], public=[], key=b"k" * 16)
-    text = "Scrivo per Ubaldo Boccadoro"
+    text = "scrivo per ubaldo boccadoro"
     for registers, expected in ((none, DataClass.C0), (one, DataClass.C2), (none, DataClass.C0)):
         assert judged.class_of(Classifier(registers=registers), text, None) is expected
     assert len(judged) == 2

@@ -45,7 +45,7 @@ FRAGMENTS: Final = (
 """Those whose shape alone tells them, so that they may be looked for across the seams of texts; and the mark
 of what was not read to its end."""
 
-_RELEASE: Final = "rules-4"
+_RELEASE: Final = "rules-5"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 
@@ -200,6 +200,8 @@ def _search(detector: _Detector, reading: Reading, source: bytes, verdicts: _Ver
                 continue
             end = start + accepted
         position = max(end, position + 1)
+        if rule.stands is not None and not rule.stands(*_in_place(reading, (start, end))):
+            continue
         if reading.counts(start, end) and (
             by_shape or _corroborated(detector.context, reading, (start, end), source)
         ):
@@ -212,6 +214,12 @@ def _corroborated(context: Pattern | None, reading: Reading, found: tuple[int, i
         return False
     nearby = (*reading.surroundings(*found), reading.around, source)
     return any(words and context.search(words) for words in nearby)
+
+
+def _in_place(reading: Reading, found: tuple[int, int]) -> tuple[str, str]:
+    """Return what stands before a candidate, and the candidate."""
+    before, _ = reading.surroundings(*found)
+    return before.decode("ascii"), reading.data[slice(*found)].decode("ascii")
 
 
 def _hit(rule: Rule, reading: Reading, start: int, end: int) -> _Hit:
@@ -269,6 +277,7 @@ def _version(rules: Sequence[Rule], registers: Registers) -> str:
             rule.data_class.name,
             rule.pattern,
             rule.check.__qualname__,
+            "" if rule.stands is None else rule.stands.__qualname__,
             rule.context,
             str(rule.needs_context),
             str(rule.distinctive),

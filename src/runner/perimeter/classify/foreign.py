@@ -96,7 +96,13 @@ FOREIGN: Final = (
         "versichertennummer|sozialversicherung",
         marks=("ahv", "avs"),
     ),
-    _foreign("cz-sk-birth-number", "cz", r"[0-9]{6}/?[0-9]{4}", "rodn. ?c|rodneho cisla", marks=("rc",)),
+    _foreign(
+        "cz-sk-birth-number",
+        "cz",
+        r"[0-9]{6}/?[0-9]{4}",
+        "rodn[a-z?]{1,4} ?c|(?:^|[^a-z])r\\. ?c(?:[^a-z]|$)",
+        marks=("rc",),
+    ),
     _foreign(
         "de-tax-id",
         "de",
@@ -117,7 +123,7 @@ FOREIGN: Final = (
         "fr-nir",
         "fr",
         r"[12] ?[0-9]{2} ?[0-9]{2} ?[0-9AB]{2} ?[0-9]{3} ?[0-9]{3} ?[0-9]{2}",
-        "s.curit. sociale|s.cu ?sociale",
+        "s.curit. ?sociale|(?:^|[^a-z])s.cu(?:[^a-z]|$)|carte vitale",
         marks=("nir", "insee"),
     ),
     _foreign("gb-nhs-number", "gb", r"[0-9]{3}[ \-]?[0-9]{3}[ \-]?[0-9]{4}", "nhs"),

@@ -70,6 +70,9 @@ class Rule:
 
     `trigger`, when given, is a cheaper pattern that holds wherever `pattern` can: the prefilter
     uses it instead.
+
+    `stands`, when given, takes the 80 characters before a candidate, and it, and says whether it may
+    stand behind them: RE2 looks at nothing behind.
     """
 
     name: str
@@ -82,6 +85,7 @@ class Rule:
     distinctive: bool = False
     role: Role = Role.FINDING
     trigger: str = ""
+    stands: Callable[[str, str], bool] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a rule that could never hit; raise `ValueError` naming the rule and the fix."""

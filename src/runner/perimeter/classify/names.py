@@ -6,6 +6,7 @@ Carries I6: a name that is in no lexicon is one by the words around it; and its 
 month or the first word of a sentence is none.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Final
@@ -50,6 +51,15 @@ _ROLES: Final = _words(_LISTS["role"])
 _NONE: Final = _words(_LISTS["not"]) | _ROLES
 _PARTICLES: Final = _words(_LISTS["particle"])
 _PLACES: Final = frozenset({"villa", "piazza", "palazzo", "rifugio", "casa", "hotel", "residence", "cascina"})
+_ORDINARY: Final = read_sections("ordinary.txt")
+_BEFORE_THINGS: Final = _words(_ORDINARY["before"])
+"""Words right behind which a thing is called something, and nobody stands."""
+_COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
+_COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
+_LAST_WORD: Final = re.compile(r"([A-Za-z]+'?)[,:]? ?['\"]?$")
+_VOWELS: Final = frozenset("aeiouy")
+_SHORTEST: Final = 3
+"""Letters of the shortest word that is a name by its shape: shorter ones are abbreviations."""
 
 
 def titled_name(candidate: str) -> int:
@@ -66,11 +76,12 @@ def full_name(candidate: str) -> int:
     """Accept the leading part of two words or more that may be a person's name, particles not counted.
 
     A place that is called after somebody is a place, though its first word is a surname too: "Villa Giulia".
+    Behind an initial one word is enough.
     """
     first, _, second = candidate.partition(" ")
     if first.lower() in _PLACES and second.lower() in GIVEN:
         return 0
-    return _leading(candidate, least=2)
+    return _leading(candidate, least=1 if candidate[1:2] == "." else 2)
 
 
 def any_name(candidate: str) -> int:
@@ -85,9 +96,48 @@ def _leading(candidate: str, *, least: int) -> int:
     for word in candidate.split(" "):
         lowered = word.lower().rstrip(".")
         if lowered not in _PARTICLES:
-            if lowered in _NONE:
+            if lowered in _NONE and word[1:] != ".":
                 break
             weight += len(lowered) > 1
             end = position + len(word)
         position += len(word) + 1
     return end if weight >= least else 0
+
+
+def unusual_name(candidate: str) -> int:
+    """Accept two words or more, particles not counted, none of which is an ordinary word.
+
+    Behind a capital particle, not the first word, anything is a name: "Learco Del Vecchio".
+    """
+    weight, previous = 0, ""
+    for word in candidate.split(" "):
+        if word.lower() not in _PARTICLES:
+            if not (weight and previous.istitle() and previous.lower() in _PARTICLES) and not _is_unusual(
+                word
+            ):
+                return 0
+            weight += 1
+        previous = word
+    return len(candidate) if weight > 1 else 0
+
+
+def stands_freely(before: str, candidate: str) -> bool:
+    """Say whether somebody may stand behind the text `before`: behind no article and no kind of thing.
+
+    A name in capitals stands behind a word that is not: else it is a heading.
+    """
+    word = _LAST_WORD.search(before)
+    if candidate.split(" ", 1)[0].isupper() and (word is None or word[1].isupper()):
+        return False
+    return word is None or word[1].lower() not in _BEFORE_THINGS
+
+
+def _is_unusual(word: str) -> bool:
+    """Say whether `word` may be a name and is no ordinary word, abbreviation or initial in the middle."""
+    lowered = word.lower()
+    return (
+        len(word) >= _SHORTEST
+        and lowered not in _COMMON
+        and not lowered.endswith(_COMMON_ENDS)
+        and not _VOWELS.isdisjoint(lowered)
+    )

@@ -2,8 +2,9 @@
 """The table of persons who are in no register.
 
 Owns the shapes of names and how they are introduced, followed, greeted and signed. The words that do so stand
-in introductions.txt; which words are names is said by `names`. Leaves a name inside a firm's, a street's or a
-client's to `settle`.
+in introductions.txt; which words are names is said by `names`. A name that nothing introduces is known by its
+shape, and by what does not stand before it. Leaves a name inside a firm's, a street's or a client's to
+`settle`.
 Carries I6: somebody who is named is found though nobody has registered the name.
 """
 
@@ -24,6 +25,8 @@ _PARTICLE: Final = (
 )
 _NEXT: Final = rf"(?: (?:{_PARTICLE} )?(?:{WORD}|[A-Z]\.))"
 _FULL: Final = rf"{WORD}{_NEXT}{{1,3}}"
+_LED: Final = rf"(?:{_FULL}|(?:[A-Z]\. ?){{1,2}}(?:{_PARTICLE} )?{WORD})"
+"""A full name, or a surname behind an initial."""
 _ANY: Final = rf"(?:{_PARTICLE} )?{WORD}{_NEXT}{{0,3}}"
 
 _LISTS: Final = names.read_sections("introductions.txt")
@@ -46,6 +49,12 @@ _GREETING: Final = rf"{_EDGE}(?i:{'|'.join(_LISTS['greetings'])}){_TITLE} "
 _HEADER: Final = r"(?:^|\n)(?:Da|A|Cc|From|To|Mittente|Destinatario): ?"
 _LABEL: Final = r"(?i:cognome|nome|surname|first name|last name)[\"']? ?[:=|] ?[\"']?"
 
+_COLUMNS: Final = (
+    r"[^\n]{0,40}(?i:cognome|surname|nominativo|last name)\b[^\n]{0,80}[|;,\t][^\n]{0,80}\n"
+    r"(?:[|:\- ]{3,80}\n)?\|? ?(?:[0-9]{1,4} ?[|;,\t] ?)?"
+)
+"""The heads of columns, one of them for names, and what stands before the first cell below."""
+
 
 def _any_case(words: Iterable[str]) -> str:
     return f"(?i:{'|'.join(sorted(words))})"
@@ -53,6 +62,12 @@ def _any_case(words: Iterable[str]) -> str:
 
 _GIVEN: Final = _any_case(names.GIVEN)
 _SURNAME: Final = _any_case(names.SURNAMES)
+
+_NO_CASE: Final = r"(?:$|[^0-9A-Za-z ]| (?:$|[^v]|v[^ .]))"
+"""What may stand behind: no `v` of a case that is cited."""
+
+_SIMPLE: Final = r"[A-Z][A-Za-z'\-]{0,40}[A-Za-z]"
+"""A word of a name, loosely: most candidates are refused, so they should be found cheaply."""
 
 
 def _person(name: str, pattern: str, *, trigger: str, full: bool = True) -> Rule:
@@ -70,10 +85,10 @@ def _person(name: str, pattern: str, *, trigger: str, full: bool = True) -> Rule
 PERSONS: Final = (
     _person(
         "person-introduced",
-        rf"(?:{_INTRODUCED}|{_HEADER})({_FULL}){_END}",
+        rf"(?:{_INTRODUCED}|{_HEADER})({_LED}){_END}",
         trigger=rf"(?:{_INTRODUCED}|{_HEADER})[A-Z]",
     ),
-    _person("person-followed", rf"{_EDGE}({_FULL}){_AFTER}", trigger=rf"[A-Za-z'.]{_AFTER}"),
+    _person("person-followed", rf"{_EDGE}({_LED}){_AFTER}", trigger=rf"[A-Za-z'.]{_AFTER}"),
     _person("person-signing", rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)", trigger=_CLOSING, full=False),
     _person(
         "person-greeted",
@@ -85,9 +100,24 @@ PERSONS: Final = (
         "person-labelled", rf"{_EDGE}{_LABEL}({_ANY}){_END}", trigger=rf"{_EDGE}{_LABEL}[A-Za-z]", full=False
     ),
     _person(
+        "person-in-columns",
+        rf"(?:^|\n){_COLUMNS}({_ANY}) ?[|;,\t]",
+        trigger=r"(?i:cognome|surname|nominativo|last name)",
+        full=False,
+    ),
+    _person(
         "person-of-the-lexicon",
         rf"{_EDGE}({_GIVEN}(?: {_GIVEN})?{_NEXT}{{1,2}}|(?:{_SURNAME}|[A-Z][A-Z']{{3,24}}) {_GIVEN}){_END}",
         trigger=rf"{_EDGE}{_GIVEN} [A-Zabdeltv]|{_EDGE}(?:{_SURNAME}|[A-Z][A-Z']{{3,24}}) {_GIVEN}",
+    ),
+    Rule(
+        name="person-by-shape",
+        kind="person",
+        data_class=DataClass.C2,
+        pattern=rf"{_EDGE}({_SIMPLE}(?: (?:{_PARTICLE} )?{_SIMPLE}){{1,3}}){_NO_CASE}",
+        check=names.unusual_name,
+        trigger=rf"[A-Za-z'] (?:{_PARTICLE} )?[A-Z]",
+        stands=names.stands_freely,
     ),
 )
 """Persons by what stands around the name, and by the name itself. C2."""

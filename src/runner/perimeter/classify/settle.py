@@ -32,6 +32,9 @@ named after somebody, a client who is in the register."""
 _FIRM: Final = "organisation"
 """Overrules a person whose name is its beginning. One that begins before is no reason to lose somebody."""
 
+_BY_SHAPE: Final = "person-by-shape"
+"""The rule for persons whom nothing introduces: a firm overrules it wherever it begins."""
+
 
 def overruled(spans: Sequence[Span]) -> frozenset[Span]:
     """Return those of `spans` that another one reads better as something else.
@@ -41,6 +44,7 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
     spans = [span for span in spans if is_clear(span.view)]
     kinds: dict[tuple[int, int], set[str]] = {}
     firms: dict[int, int] = {}
+    inside = sorted((span.start, span.end) for span in spans if span.kind == _FIRM)
     for span in spans:
         kinds.setdefault((span.start, span.end), set()).add(span.kind)
         if span.kind == _FIRM:
@@ -51,6 +55,7 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
         for span in spans
         if not _AT_THE_SAME_PLACE.get(span.kind, frozenset()).isdisjoint(kinds[span.start, span.end])
         or (span.kind == "person" and (firms.get(span.start, 0) >= span.end or _inside(span, around)))
+        or (span.rule == _BY_SHAPE and _inside(span, inside))
     )
 
 
