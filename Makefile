@@ -7,7 +7,7 @@ export PYTHON
 
 python := .venv/bin/python
 
-.PHONY: help setup models demo test test-engine test-vllm test-llama-cpp test-mutants check bench leakbench docs build clean
+.PHONY: help setup models demo test test-engine test-vllm test-llama-cpp test-mutants check bench leakbench eval-toolcalls docs build clean
 
 help:
 	@echo "make setup   prepare .venv/ from the pinned requirements"
@@ -21,6 +21,7 @@ help:
 	@echo "make check   static checks only"
 	@echo "make bench   measurements against peers"
 	@echo "make leakbench  plant 100,000 secrets and see what gets past the gate"
+	@echo "make eval-toolcalls DATASET=FOLDER  tool calls of the small models, right or wrong, tier by tier"
 	@echo "make docs    check the documentation's links"
 	@echo "make build   wheels and source archives into dist/"
 	@echo "make clean   remove what the other targets made, except models and traces"
@@ -60,6 +61,14 @@ leakbench: setup
 	@mkdir -p dist
 	@$(python) -m runner.adapters.cli.main leakbench --profile profiles/attached.yaml --trials 100000 \
 		--html dist/leakbench.html
+
+eval-toolcalls: models
+	@test -n "$(DATASET)" || { echo "say which questions: make eval-toolcalls DATASET=FOLDER"; exit 2; }
+	@mkdir -p dist
+	@$(python) scripts/models.py qwen2.5-coder-0.5b-instruct
+	@$(python) -m runner.adapters.cli.main eval toolcalls --dataset "$(DATASET)" --limit 100 \
+		--model smollm2-135m-instruct --model qwen2.5-coder-0.5b-instruct \
+		--results dist/toolcalls.jsonl --resume --html dist/toolcalls.html
 
 docs: setup
 	@$(python) scripts/docs.py

@@ -162,6 +162,9 @@ MUTANTS = [
     mutant("leakbench", "adapters/leakbench/judge.py", "from runner.perimeter.classify.views import fold"),
     mutant("leakbench", "adapters/leakbench/numbers.py", "from runner.adapters.leakbench import ledger"),
     mutant("wire", "adapters/leakbench/judge.py", "import socket"),
+    mutant("evaluation", "adapters/evaluation/score.py", "from runner.perimeter.validate import fits"),
+    mutant("evaluation", "adapters/evaluation/run.py", "from runner.adapters.evaluation import asking"),
+    mutant("evaluation", "adapters/reports/plots.py", "from runner.adapters.leakbench import facts"),
     # Rule 4: strangers.
     mutant("verifier", "perimeter/trace/note.py", "import akaion_verify"),
     # Rule 5: no cycles.

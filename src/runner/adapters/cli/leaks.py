@@ -17,6 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import Inspected, inspect
 from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line, print_table
+from runner.adapters.cli.written import write_report
 from runner.adapters.leakbench.bench import Outcome
 from runner.adapters.leakbench.facts import CAVEAT, TERMS, Facts
 from runner.adapters.leakbench.house import ceiling_of, registered
@@ -43,7 +44,7 @@ def measure(profile: str, *, trials: int, seed: int, workers: int, html: Path | 
     facts = _facts(order, found)
     report = Report(facts=facts, tally=tally)
     if html is not None:
-        _write(html, page(report))
+        write_report(html, page(report))
     if as_json:
         print_json(report.to_json())
     else:
@@ -76,14 +77,6 @@ def _run(order: Order, workers: int) -> Tally:
             whole.merge(tally)
             progress.advance(bar, done)
     return whole
-
-
-def _write(target: Path, text: str) -> None:
-    """Write the report; raise `typer.BadParameter` where that cannot be done."""
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise typer.BadParameter(f"cannot be written ({error.strerror})", param_hint="--html") from None
 
 
 def _print(report: Report) -> None:

@@ -15,7 +15,7 @@ from typing import Annotated, Final
 
 import typer
 
-from runner.adapters.cli import keys, models, profile, trace
+from runner.adapters.cli import evaluate, keys, models, profile, trace
 from runner.adapters.cli.chat import chat
 from runner.adapters.cli.doctor import doctor
 from runner.adapters.cli.exits import MEANING, Status
@@ -43,6 +43,7 @@ app.command(epilog="Example:  akaion doctor --profile studio.yaml")(doctor)
 app.command(epilog="Example:  akaion probe --profile studio.yaml --backend local")(probe)
 app.command(epilog="Example:  akaion explain --profile studio.yaml letter.txt")(explain)
 app.command(epilog="Example:  akaion leakbench --profile studio.yaml --html report.html")(leakbench)
+app.add_typer(evaluate.app, name="eval")
 app.add_typer(models.app, name="models")
 app.add_typer(trace.app, name="trace")
 app.add_typer(keys.app, name="keys")

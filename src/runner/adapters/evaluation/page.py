@@ -18,6 +18,7 @@ from runner.adapters.reports.shares import interval_words
 _COLOURS: Final = {
     Family.RIGHT.value: GOOD,
     Family.INTENT.value: OTHER,
+    Family.SILENCE.value: "#9aa5b1",
     Family.SCHEMA.value: MIDDLE,
     Family.FORM.value: BAD,
     Family.TRUNCATION.value: "#7b4b94",
@@ -38,7 +39,11 @@ def _sections(report: Report) -> Iterator[str]:
     yield "<h2>What went wrong</h2>"
     parts = {name: {family.value: cell.families[family] for family in Family} for name, cell in cells.items()}
     yield stacked(parts, _COLOURS, "outcomes by family") + _classes(report)
-    yield note("Form and schema together are malformed: such a call could not be run whatever was meant.")
+    yield _second_tries(report)
+    yield note(
+        "Form and schema together are malformed: such a call could not be run whatever was meant. Where no "
+        "call was written, nobody can tell whether none was meant or none could be written."
+    )
     yield "<h2>Calls that could not be run, truncated ones apart</h2>"
     malformed = {name: (cell.malformed, cell.items) for name, cell in cells.items()}
     yield intervals(malformed, "share of malformed calls")
@@ -83,6 +88,18 @@ def _classes(report: Report) -> str:
     return table(("model", "tier", *seen), rows)
 
 
+def _second_tries(report: Report) -> str:
+    families = (Family.FORM, Family.SCHEMA, Family.TRUNCATION)
+    rows = [
+        (cell.model, cell.tier.value, *(cell.first_failed[family] for family in families))
+        for cell in report.cells
+    ]
+    return table(("model", "tier", *(f"first reply: {family.value}" for family in families)), rows) + note(
+        "A reply that cannot be used is asked for once more. This table counts the items whose first such "
+        "reply was of that family, whatever came of the second."
+    )
+
+
 def _pairs(report: Report) -> str:
     rows = [
         (
@@ -121,16 +138,10 @@ def _categories(report: Report) -> str:
 def _costs(report: Report) -> str:
     rows = []
     for cell in report.cells:
-        (prompt, completion), (middle, high) = cell.tokens(), cell.seconds()
-        rows.append(
-            (
-                cell.model,
-                cell.tier.value,
-                f"{prompt:.0f}",
-                f"{completion:.0f}",
-                f"{middle:.1f}",
-                f"{high:.1f}",
-            )
-        )
-    head = ("model", "tier", "prompt tokens, mean", "generated, mean", "seconds, median", "seconds, p90")
-    return table(head, rows) + note("Time is of this machine, with whatever else ran on it.")
+        middle, high = cell.seconds()
+        rows.append((cell.model, cell.tier.value, f"{cell.tokens:.0f}", f"{middle:.1f}", f"{high:.1f}"))
+    head = ("model", "tier", "tokens, mean", "seconds, median", "seconds, 90 %")
+    return table(head, rows) + note(
+        "Tokens are those of prompts and replies that could be used. Time is of this machine, with whatever "
+        "else ran on it."
+    )

@@ -73,15 +73,18 @@ class Cell:
         """Return the median and the 90th percentile of the time an item took."""
         return _middle_and_high([row.seconds for row in self.rows])
 
-    def tokens(self) -> tuple[float, float]:
-        """Return the mean number of tokens of an item: of its prompts, and of what was generated."""
-        count = max(1, self.items)
-        prompt = sum(row.prompt_tokens for row in self.rows) / count
-        return prompt, sum(row.completion_tokens for row in self.rows) / count
+    @property
+    def tokens(self) -> float:
+        """The mean number of tokens of an item, prompts and replies that could be used."""
+        return sum(row.tokens for row in self.rows) / max(1, self.items)
+
+    @property
+    def first_failed(self) -> Counter[Family]:
+        """How many items had a reply that could not be used, by the family of the first such reply."""
+        return Counter(FAMILIES[row.failed[0]] for row in self.rows if row.failed)
 
     def to_json(self) -> dict[str, Any]:
         """Return the counts, intervals to five places, tokens and seconds."""
-        prompt, completion = self.tokens()
         middle, high = self.seconds()
         return {
             "model": self.model,
@@ -92,8 +95,8 @@ class Cell:
             "truncated": _share(self.truncated, self.items),
             "families": {family.value: self.families[family] for family in Family},
             "outcomes": {name: self.outcomes[name] for name in FAMILIES},
-            "requests": sum(row.requests for row in self.rows),
-            "tokens_mean": {"prompt": round(prompt, 1), "completion": round(completion, 1)},
+            "first_failed": {family.value: self.first_failed[family] for family in Family},
+            "tokens_mean": round(self.tokens, 1),
             "seconds": {"median": round(middle, 2), "p90": round(high, 2)},
         }
 

@@ -32,7 +32,8 @@ class Order:
 class Row:
     """What became of one `item` of `category` for one `model` in one `tier`.
 
-    `outcome` is a class of `score.FAMILIES`; `seconds` is wall clock; tokens and `requests` are of all sends.
+    `outcome` is a class of `score.FAMILIES`; `failed` are the classes of the replies that could not be used,
+    in order; `seconds` is wall clock; `tokens` are those of the prompts and replies that could be used.
     """
 
     model: str
@@ -40,10 +41,9 @@ class Row:
     item: str
     category: str
     outcome: str
+    failed: tuple[str, ...]
     seconds: float
-    prompt_tokens: int
-    completion_tokens: int
-    requests: int
+    tokens: int
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -53,8 +53,9 @@ class Row:
 
 _TYPES: Final[dict[str, type | tuple[type, ...]]] = {
     **dict.fromkeys(("model", "tier", "item", "category", "outcome"), str),
-    **dict.fromkeys(("prompt_tokens", "completion_tokens", "requests"), int),
+    "failed": list,
     "seconds": (int, float),
+    "tokens": int,
 }
 
 
@@ -131,9 +132,11 @@ def _parse_row(value: Any) -> Row | None:  # noqa: ANN401 - parse step
     if not isinstance(value, dict) or value.keys() != {each.name for each in fields(Row)}:
         return None
     typed = all(isinstance(value[name], kind) for name, kind in _TYPES.items())
-    if not typed or value["outcome"] not in FAMILIES or value["tier"] not in set(Tier):
+    if not typed or value["tier"] not in set(Tier):
         return None
-    return Row(**{**value, "tier": Tier(value["tier"])})
+    if not all(isinstance(name, str) and name in FAMILIES for name in (value["outcome"], *value["failed"])):
+        return None
+    return Row(**{**value, "tier": Tier(value["tier"]), "failed": tuple(value["failed"])})
 
 
 def _parsed(line: str) -> Any:  # noqa: ANN401 - parse step

@@ -13,6 +13,7 @@ from typing import Final
 from runner.adapters.evaluation.answers import is_right
 from runner.adapters.evaluation.dataset import Allowed, Item
 from runner.kernel.messages import JsonObject
+from runner.kernel.tiers import Tier
 
 Call = tuple[str, JsonObject]
 """The tool, and its arguments: they fit its schema."""
@@ -22,6 +23,8 @@ class Family(StrEnum):
     """What went wrong, in the large."""
 
     RIGHT = "right"
+    SILENCE = "no call"
+    """Nothing in the reply is a call. Whether none was meant, or none could be written, cannot be told."""
     FORM = "form"
     """The reply could not be read as a call, or in more than one way."""
     SCHEMA = "schema"
@@ -37,7 +40,7 @@ class Family(StrEnum):
 RIGHT: Final = "right"
 FAMILIES: Final[Mapping[str, Family]] = {
     RIGHT: Family.RIGHT,
-    "no_call": Family.FORM,
+    "no_call": Family.SILENCE,
     "malformed_json": Family.FORM,
     "ambiguous": Family.FORM,
     "too_many_calls": Family.FORM,
@@ -53,7 +56,10 @@ FAMILIES: Final[Mapping[str, Family]] = {
     "refused": Family.FAULT,
     "denied": Family.FAULT,
 }
-"""Every class, and its family. `wrong_tool` was not offered; `other_tool` was, and is not the right one."""
+"""Every class, and its family. `wrong_tool` was not offered; `other_tool` was, and is not the right one.
+
+`declined` is a model that was held to choose, and chose to call nothing.
+"""
 MALFORMED: Final = (Family.FORM, Family.SCHEMA)
 """Calls that could not be run whatever was meant: the hypothesis is that small models fail here."""
 
@@ -62,23 +68,23 @@ MALFORMED: Final = (Family.FORM, Family.SCHEMA)
 class Proposal:
     """What a model proposed for an item: `calls` in order, or the class of its `failure`.
 
-    `requests` were sent for it, with `prompt_tokens` and `completion_tokens` in all.
+    `failed` are the classes of all replies that could not be used, in order: each is asked for once more.
+    `tokens` are those of prompts and replies, of replies that could be used.
     """
 
     calls: tuple[Call, ...] = field(default=(), repr=False)
     failure: str | None = None
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    requests: int = 0
+    failed: tuple[str, ...] = ()
+    tokens: int = 0
 
 
-def score(item: Item, proposal: Proposal) -> str:
-    """Return the class of `proposal`, a key of `FAMILIES`: its failure, or what its calls come to."""
+def score(item: Item, tier: Tier, proposal: Proposal) -> str:
+    """Return the class of `proposal`, made in `tier`: a key of `FAMILIES`."""
     if proposal.failure is not None:
         return proposal.failure
     calls, right = proposal.calls, item.right
     if not calls:
-        return "declined"
+        return "declined" if tier is Tier.CONSTRAINED else "no_call"
     if len(calls) != len(right):
         return "wrong_count"
     if sorted(tool for tool, _ in calls) != sorted(tool for tool, _ in right):

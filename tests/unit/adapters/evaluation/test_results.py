@@ -10,7 +10,7 @@ import pytest
 from runner.adapters.evaluation.page import page
 from runner.adapters.evaluation.report import Report
 from runner.adapters.evaluation.rows import Order, Results, Row
-from runner.adapters.evaluation.score import FAMILIES
+from runner.adapters.evaluation.score import FAMILIES, Family
 from runner.kernel.errors import ConfigError
 from runner.kernel.tiers import Tier
 
@@ -22,9 +22,8 @@ ROW = Row(
     category="one",
     outcome="right",
     seconds=1.5,
-    prompt_tokens=10,
-    completion_tokens=4,
-    requests=1,
+    failed=(),
+    tokens=14,
 )
 
 
@@ -108,7 +107,8 @@ def _rows(tier: Tier, outcomes: str) -> tuple[Row, ...]:
             category="one" if at % 2 else "two",
             outcome=names[each],
             seconds=float(at),
-            completion_tokens=at,
+            failed=(names[each],) if each in "jt" else (),
+            tokens=10 + at,
         )
         for at, each in enumerate(outcomes)
     )
@@ -131,7 +131,8 @@ def test_a_report_counts_what_was_measured_and_pairs_the_same_items() -> None:
     assert (pair.only_first, pair.only_second) == (4, 0)
     assert pair.chance == 0.125
     assert constrained.seconds() == pytest.approx((3.5, 6.3))
-    assert constrained.tokens() == (10.0, 3.5)
+    assert constrained.tokens == 13.5
+    assert text.first_failed == {Family.FORM: 4, Family.TRUNCATION: 1}
 
 
 def test_a_pair_counts_only_items_that_both_tiers_have() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from runner.adapters.evaluation.answers import folded, is_right
 from runner.adapters.evaluation.dataset import Item
 from runner.adapters.evaluation.score import FAMILIES, Family, Proposal, score
-from runner.kernel.tiers import CallFailure
+from runner.kernel.tiers import CallFailure, Tier
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(allow_nan=False) | st.text("ab ", max_size=3),
@@ -102,15 +102,21 @@ TWO = _item(("f", {"a": [1, 2]}), ("f", {"a": [1]}))
 def test_calls_are_compared_with_the_right_ones_in_any_order(
     item: Item, calls: list[tuple[str, dict[str, Any]]], outcome: str
 ) -> None:
-    assert score(item, Proposal(calls=tuple(calls))) == outcome
+    assert score(item, Tier.CONSTRAINED, Proposal(calls=tuple(calls))) == outcome
 
 
 def test_a_failure_of_the_runner_is_its_own_class_whatever_else_was_said() -> None:
-    assert score(ONE, Proposal(failure="truncated")) == "truncated"
+    assert score(ONE, Tier.TEXT, Proposal(failure="truncated")) == "truncated"
+
+
+@pytest.mark.parametrize("tier", [Tier.NATIVE, Tier.TEXT])
+def test_a_reply_without_a_call_is_intent_only_where_it_was_a_choice(tier: Tier) -> None:
+    assert FAMILIES[score(ONE, tier, Proposal())] is Family.SILENCE
+    assert FAMILIES[score(ONE, Tier.CONSTRAINED, Proposal())] is Family.INTENT
 
 
 def test_every_failure_that_the_runner_knows_has_a_family() -> None:
     assert {failure.value for failure in CallFailure} <= FAMILIES.keys()
     assert {family for name, family in FAMILIES.items() if name in set(CallFailure)} == {
-        *(Family.FORM, Family.SCHEMA, Family.TRUNCATION, Family.FAULT)
+        *(Family.SILENCE, Family.FORM, Family.SCHEMA, Family.TRUNCATION, Family.FAULT)
     }

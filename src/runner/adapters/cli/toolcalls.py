@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The measurement of tool calls: run with a bar, and shown.
+
+Owns how it is started and how its result is shown. Leaves the measuring to `runner.adapters.evaluation`.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from time import monotonic
+from typing import Final
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from runner.adapters.cli.exits import Status
+from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line, print_table
+from runner.adapters.cli.written import write_report
+from runner.adapters.evaluation.asking import open_model
+from runner.adapters.evaluation.dataset import Item, read_dataset
+from runner.adapters.evaluation.page import page
+from runner.adapters.evaluation.report import CAVEAT, Report
+from runner.adapters.evaluation.rows import Order, Results
+from runner.adapters.evaluation.run import measure
+from runner.adapters.reports.shares import interval_words
+from runner.kernel.tiers import Tier
+
+_HEAD: Final = (
+    "model",
+    "tier",
+    "items",
+    "right",
+    "95 % interval",
+    "no call",
+    "form",
+    "schema",
+    "intent",
+    "truncated",
+)
+
+
+def evaluate(
+    *,
+    models: Sequence[str],
+    dataset: Path,
+    tiers: Sequence[Tier],
+    limit: int | None,
+    seed: int,
+    threads: int,
+    results: Path | None,
+    resume: bool,
+    html: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure `models` in `tiers` and show what came of it, with `html` also as a page.
+
+    Raises `ConfigError` for a dataset or a file of results that cannot be read, `ModelError` for a model that
+    is not here, and `typer.Exit` when the constrained tier failed.
+    """
+    if resume and results is None:
+        raise typer.BadParameter("say which file to go on with: --results FILE", param_hint="--resume")
+    read = read_dataset(dataset)
+    items = read.sample(limit, seed)
+    order = Order(dataset=read.digest, items=len(items), seed=seed)
+    kept = Results.resume(results, order) if resume and results is not None else Results.begin(results, order)
+    _run(models, items, tiers, kept, threads)
+    report = Report(order=order, rows=tuple(kept.rows))
+    if html is not None:
+        write_report(html, page(report))
+    if as_json:
+        print_json(report.to_json())
+    else:
+        _print(report)
+    if report.failures():
+        raise typer.Exit(Status.FAILED)
+
+
+def _run(
+    models: Sequence[str], items: Sequence[Item], tiers: Sequence[Tier], kept: Results, threads: int
+) -> None:
+    """Measure what is not kept yet, with a bar on a terminal."""
+    console = errors()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    done = kept.done()
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
+        for model in dict.fromkeys(models):
+            left = [1 for item in items for tier in tiers if (model, tier, item.id) not in done]
+            if not left:
+                continue
+            bar = progress.add_task(model, total=len(left))
+            with open_model(model, threads) as proposer:
+                for _ in measure(proposer, items, tiers, results=kept, seconds=monotonic):
+                    progress.advance(bar)
+
+
+def _print(report: Report) -> None:
+    console = output()
+    print_table(console, _HEAD, _rows(report))
+    for pair in report.pairs():
+        print_line(
+            console,
+            f"{pair.model}: only {pair.first.value} right {pair.only_first}, only {pair.second.value} right "
+            f"{pair.only_second}, of {pair.items} items (McNemar's exact p = {pair.chance:.4f})",
+        )
+    verdict = "; ".join(report.failures()) or "constrained: no malformed call, truncated below the limit"
+    print_facts(console, [("Verdict", verdict), ("Note", CAVEAT)])
+
+
+def _rows(report: Report) -> Iterator[tuple[str, ...]]:
+    for cell in report.cells:
+        families = {family.value: count for family, count in cell.families.items()}
+        yield (
+            cell.model,
+            cell.tier.value,
+            str(cell.items),
+            str(cell.right),
+            interval_words(cell.right, cell.items),
+            *(str(families.get(name, 0)) for name in ("no call", "form", "schema", "intent", "truncation")),
+        )
