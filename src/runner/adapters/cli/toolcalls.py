@@ -59,11 +59,13 @@ def evaluate(
     if resume and results is None:
         raise typer.BadParameter("say which file to go on with: --results FILE", param_hint="--resume")
     read = read_dataset(dataset)
-    items = read.sample(limit, seed)
-    order = Order(dataset=read.digest, items=len(items), seed=seed)
+    items = read.drawn(limit, seed)
+    order = Order(dataset=read.digest, seed=seed)
     kept = Results.resume(results, order) if resume and results is not None else Results.begin(results, order)
     _run(models, items, tiers, kept, threads)
-    report = Report(order=order, rows=tuple(kept.rows))
+    names = {item.id for item in items}
+    rows = tuple(row for row in kept.rows if row.item in names)
+    report = Report(order=order, items=len(items), rows=rows)
     if html is not None:
         write_report(html, page(report))
     if as_json:

@@ -43,13 +43,12 @@ class Dataset:
     items: tuple[Item, ...]
     digest: str
 
-    def sample(self, limit: int | None, seed: int) -> tuple[Item, ...]:
-        """Return `limit` items, as many of each category as its share of all, drawn by `seed`.
+    def drawn(self, limit: int | None, seed: int) -> tuple[Item, ...]:
+        """Return `limit` items, or all, in the order in which `seed` draws them.
 
-        In the order of the dataset. A larger limit with the same seed holds the items of a smaller one.
+        However many are taken from the front, each category has its share of them. So a run that is broken
+        off has measured a fair sample, and a larger limit begins with the items of a smaller one.
         """
-        if limit is None or limit >= len(self.items):
-            return self.items
         places: dict[str, list[int]] = {}
         for place, item in enumerate(self.items):
             places.setdefault(item.category, []).append(place)
@@ -58,7 +57,7 @@ class Dataset:
             for category, of_one in places.items()
             for rank, place in enumerate(_shuffled(of_one, f"{seed}/{category}"))
         ]
-        return tuple(self.items[place] for place in sorted(place for _, _, place in sorted(ranked)[:limit]))
+        return tuple(self.items[place] for _, _, place in sorted(ranked)[:limit])
 
 
 def _shuffled(places: Sequence[int], seed: str) -> list[int]:

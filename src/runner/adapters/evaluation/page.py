@@ -53,10 +53,10 @@ def _sections(report: Report) -> Iterator[str]:
 
 
 def _head(report: Report) -> Iterator[str]:
-    order, failures = report.order, report.failures()
+    failures = report.failures()
     yield "<h1>Tool calls by tier</h1>"
-    yield f"<p>{order.items} items, drawn with seed {order.seed}.</p>"
-    yield note(f"SHA-256 of the dataset: {order.dataset}.")
+    yield f"<p>{report.items} items, drawn with seed {report.order.seed}.</p>"
+    yield note(f"SHA-256 of the dataset: {report.order.dataset}.")
     verdict = "; ".join(failures) or "constrained: no malformed call, and truncated below the limit"
     yield f'<p class="{"fail" if failures else "pass"}"><strong>{escape(verdict)}</strong></p>'
     yield note(CAVEAT)

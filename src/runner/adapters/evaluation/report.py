@@ -124,9 +124,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """A run, whole or not: `expected` items in each cell."""
+    """A run, whole or not: there are `items` to be measured in each cell."""
 
     order: Order
+    items: int
     rows: tuple[Row, ...]
 
     @property
@@ -154,8 +155,8 @@ class Report:
         found = []
         for cell in self.cells:
             name = f"{cell.model}, {cell.tier.value}"
-            if cell.items < self.order.items:
-                found.append(f"{name}: {cell.items} of {self.order.items} items were measured")
+            if cell.items < self.items:
+                found.append(f"{name}: {cell.items} of {self.items} items were measured")
             if faults := cell.families[Family.FAULT]:
                 found.append(f"{name}: {faults} items failed for reasons that are not the model's")
             if cell.tier is Tier.CONSTRAINED and cell.malformed:
@@ -168,6 +169,7 @@ class Report:
         """Return the report as a JSON object."""
         return {
             **asdict(self.order),
+            "items": self.items,
             "verdict": "fail" if self.failures() else "pass",
             "failures": list(self.failures()),
             "cells": [

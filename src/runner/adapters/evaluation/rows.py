@@ -21,10 +21,9 @@ FORMAT: Final = "akaion-toolcalls/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Order:
-    """What is measured: the dataset by its digest, how many items of it, drawn by which seed."""
+    """What is measured: the dataset by its digest, its items in the order in which `seed` draws them."""
 
     dataset: str
-    items: int
     seed: int
 
 
@@ -97,7 +96,7 @@ class Results:
         whole = text[: text.rfind("\n") + 1]
         first, *lines = whole.splitlines() or [""]
         if _parsed(first) != {"format": FORMAT, **asdict(order)}:
-            problem = "this is no file of results for the same dataset, --limit and --seed"
+            problem = "this is no file of results for the same dataset and --seed"
             raise _mistaken(path, 1, problem, "name another file, or measure the same")
         rows = list(_rows(path, lines))
         if whole != text:

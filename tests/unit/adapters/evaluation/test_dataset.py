@@ -168,7 +168,7 @@ def test_a_folder_without_questions_or_without_answers_is_a_mistake(tmp_path: Pa
     assert _mistakes(tmp_path)[0].startswith("possible_answer_BFCL_x.json: this file cannot be read")
 
 
-def test_a_sample_takes_of_each_category_its_share_and_a_larger_one_holds_it(tmp_path: Path) -> None:
+def test_from_the_front_of_what_is_drawn_each_category_has_its_share(tmp_path: Path) -> None:
     right = {"shelf.find": {"title": ["atlas"]}}
     for category, count in (("a", 40), ("b", 20)):
         names = [f"{category}{at}" for at in range(count)]
@@ -179,11 +179,12 @@ def test_a_sample_takes_of_each_category_its_share_and_a_larger_one_holds_it(tmp
             [_answer(name, [right]) for name in names],
         )
     dataset = read_dataset(tmp_path)
-    small, large, other = dataset.sample(15, 1), dataset.sample(30, 1), dataset.sample(15, 2)
-    assert [item.category for item in small] == ["a"] * 10 + ["b"] * 5
-    assert set(map(str, small)) < set(map(str, large))
-    assert [item.id for item in small] != [item.id for item in other]
-    assert dataset.sample(None, 1) == dataset.items == dataset.sample(60, 3)
+    drawn = dataset.drawn(None, 1)
+    for limit in (3, 15, 30, 60):
+        assert drawn[:limit] == dataset.drawn(limit, 1)
+        assert sum(item.category == "b" for item in drawn[:limit]) == limit // 3
+    assert {item.id for item in drawn} == {item.id for item in dataset.items}
+    assert dataset.drawn(15, 2) != drawn[:15]
 
 
 def test_the_digest_of_a_dataset_is_that_of_what_its_files_say(tmp_path: Path) -> None:

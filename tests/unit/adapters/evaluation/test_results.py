@@ -14,7 +14,7 @@ from runner.adapters.evaluation.score import FAMILIES, Family
 from runner.kernel.errors import ConfigError
 from runner.kernel.tiers import Tier
 
-ORDER = Order(dataset="d" * 64, items=2, seed=1)
+ORDER = Order(dataset="d" * 64, seed=1)
 ROW = Row(
     model="m",
     tier=Tier.TEXT,
@@ -66,7 +66,6 @@ def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
     "other",
     [
         pytest.param(replace(ORDER, dataset="e" * 64), id="dataset"),
-        pytest.param(replace(ORDER, items=3), id="limit"),
         pytest.param(replace(ORDER, seed=2), id="seed"),
     ],
 )
@@ -115,7 +114,8 @@ def _rows(tier: Tier, outcomes: str) -> tuple[Row, ...]:
 
 
 REPORT = Report(
-    order=replace(ORDER, items=8),
+    order=ORDER,
+    items=8,
     rows=(*_rows(Tier.TEXT, "jjjrvjtx"), *_rows(Tier.CONSTRAINED, "rrvrvrrv")),
 )
 
@@ -137,7 +137,7 @@ def test_a_report_counts_what_was_measured_and_pairs_the_same_items() -> None:
 
 def test_a_pair_counts_only_items_that_both_tiers_have() -> None:
     rows = (*_rows(Tier.TEXT, "jj"), *_rows(Tier.CONSTRAINED, "rrrr"))
-    (pair,) = Report(order=ORDER, rows=rows).pairs()
+    (pair,) = Report(order=ORDER, items=4, rows=rows).pairs()
     assert (pair.items, pair.only_first) == (2, 2)
 
 
@@ -153,13 +153,13 @@ def test_a_pair_counts_only_items_that_both_tiers_have() -> None:
     ],
 )
 def test_a_constrained_tier_fails_the_run_by_form_and_not_by_intent(outcomes: str, said: list[str]) -> None:
-    report = Report(order=replace(ORDER, items=4), rows=_rows(Tier.CONSTRAINED, outcomes))
+    report = Report(order=ORDER, items=4, rows=_rows(Tier.CONSTRAINED, outcomes))
     assert len(report.failures()) == len(said)
     assert all(part in failure for part, failure in zip(said, report.failures(), strict=True))
 
 
 def test_the_text_tier_may_fail_by_form() -> None:
-    assert Report(order=replace(ORDER, items=2), rows=_rows(Tier.TEXT, "jt")).failures() == ()
+    assert Report(order=ORDER, items=2, rows=_rows(Tier.TEXT, "jt")).failures() == ()
 
 
 def test_the_json_and_the_page_say_the_same_counts() -> None:

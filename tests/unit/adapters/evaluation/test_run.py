@@ -13,7 +13,7 @@ from runner.adapters.evaluation.run import measure
 from runner.adapters.evaluation.score import Proposal
 from runner.kernel.tiers import Tier
 
-ORDER = Order(dataset="d", items=2, seed=1)
+ORDER = Order(dataset="d", seed=1)
 ITEMS = tuple(
     Item(id=name, category="c", question="", tools=(), right=(("f", {"a": [1]}),)) for name in ("one", "two")
 )
