@@ -284,6 +284,7 @@ EXCUSED_NAMES = {
     ("adapters/cli/probe.py", "anyio"): {"run"},
     ("adapters/cli/machine.py", "anyio"): {"connect_tcp", "fail_after", "run"},
     ("adapters/datapizza/client.py", "anyio"): {"from_thread.start_blocking_portal", "to_thread.run_sync"},
+    ("adapters/evaluation/asking.py", "anyio"): {"run"},
     ("adapters/leakbench/parts.py", "anyio"): {"run"},
     ("agent/loop.py", "anyio"): {"fail_after", "get_current_task", "run"},
     ("assembly.py", "urllib"): {"parse.urlsplit"},
