@@ -50,8 +50,8 @@ FINISH: Final = "answer"
 """What the model says when it needs no further call."""
 NATIVE: Final = "You help with a task by calling tools."
 CALL: Final = f"Call the next tool, or several at once. If you know enough, write only: {FINISH}"
-FORM: Final = '<tool_call>{"name": "TOOL", "arguments": {}}</tool_call>'
-"""How a call is written as text. Many models know this form from their training."""
+FORM: Final = '<tool_call>{"name": "add_days", "arguments": {"date": "2026-03-01", "days": 30}}</tool_call>'
+"""How a call is written as text, of a tool that is not there. Many models know this form."""
 CHOOSE: Final = "Choose the next tool, or answer if you know enough."
 FREE_ANSWER: Final = "Answer the question briefly, in its language, from what the tools returned."
 ANSWER_LENGTH: Final = 300
@@ -70,15 +70,22 @@ def fill(tool: ToolSpec) -> str:
 
 
 def in_text(tools: Iterable[ToolSpec]) -> str:
-    """Return the system message that describes `tools` in words, to be called in the text of a reply."""
-    lines = [f"- {tool.name}: {tool.description} Arguments: {_schema_text(tool)}" for tool in tools]
-    return f"You help with a task by calling tools. Write each call as one line, alone:\n{FORM}\nTools:\n" + (
-        "\n".join(lines)
+    """Return the system message that describes `tools`, to be called in the text of a reply.
+
+    A small model that is shown a schema as "arguments" gives it back as the arguments; one example of a call
+    keeps it from that.
+    """
+    return (
+        "You help with a task by calling tools. These are the tools:\n<tools>\n"
+        + "\n".join(map(_as_json, tools))
+        + "\n</tools>\nWrite each call as one line, with the values of its arguments. For example, a tool "
+        f"add_days would be called like this:\n{FORM}"
     )
 
 
-def _schema_text(tool: ToolSpec) -> str:
-    return json.dumps(tool.parameters, ensure_ascii=False, separators=(",", ":"))
+def _as_json(tool: ToolSpec) -> str:
+    described = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
+    return json.dumps(described, ensure_ascii=False)
 
 
 PROBLEMS: Final[Mapping[CallFailure, str]] = {
