@@ -31,6 +31,7 @@ from runtimes import (
 
 from runner.adapters.cli.main import main
 from runner.assembly import FINDINGS, Runtime, open_profile
+from runner.capability.home import akaion_home
 from runner.kernel.capabilities import Mechanism, Standing, Thinking, tiers_for
 from runner.perimeter.probing import Probe
 
@@ -592,10 +593,13 @@ def test_i7_a_runtime_that_changes_under_the_probe_was_not_probed() -> None:
         assert tuple(tiers_for(found)) == (TEXT,)
 
 
-def test_i7_a_server_that_was_silent_is_asked_again() -> None:
-    server = Broken(reply=error(503))
-    with serving(server) as url:
-        assert [asked_again(server, url), asked_again(server, url)] == [1, 1]
+def test_i7_what_was_not_decided_is_asked_again() -> None:
+    silent = Broken(reply=error(503))
+    with serving(silent) as url:
+        assert [asked_again(silent, url), asked_again(silent, url)] == [1, 1]
+    undecided = llama_server(says=lambda _: {"content": ""}, finish="length")
+    with serving(undecided) as url:
+        assert [asked_again(undecided, url), asked_again(undecided, url)] == [5, 5]
 
 
 def spoil(file: Path, how: str) -> None:
@@ -729,3 +733,35 @@ def test_doctor_counts_what_is_kept(tmp_path: Path, capsys: pytest.CaptureFixtur
         main(["doctor", "--profile", profile, "--json"])
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
     assert checks["backend behaviour"]["found"].startswith("1 findings kept")
+
+
+# --- the real ones -------------------------------------------------------------------------------
+
+WEIGHTS = akaion_home() / "models" / "SmolLM2-135M-Instruct.Q4_1.gguf"
+REAL = {M.GRAMMAR: ENFORCED, M.TOOLS_WITH_FORMAT: REFUSED, M.RESPONSE_FORMAT_FLAT: IGNORED}
+
+
+@pytest.mark.model
+@pytest.mark.slow
+def test_a_real_llama_server_and_the_embedded_engine_are_what_the_fakes_say() -> None:
+    xllamacpp = pytest.importorskip("xllamacpp")
+    if not WEIGHTS.is_file():
+        pytest.skip("no weights: make models")
+    params = xllamacpp.CommonParams()
+    params.model.path, params.n_ctx, params.fit_params = str(WEIGHTS), 2048, False
+    params.verbosity, params.n_parallel, params.hostnames = -1, 1, ["127.0.0.1"]
+    params.model_alias = "m"
+    real = xllamacpp.Server(params)
+    with opened(Fake(), real.listening_address, LLAMA) as rt:
+        served = probed(rt)
+    del real
+    local = {"runtime": "embedded", "weights": str(WEIGHTS), "model": "smol", "context": 2048}
+    inference = {"prefer": "local", "local": local, "remote": None}
+    with open_profile("detached", policy={"grants": []}, inference=inference) as embedded:
+        within = probed(embedded)
+    for found in (served, within):
+        assert {each: found.capabilities[each] for each in REAL} == REAL
+        assert found.capabilities[M.TOOLS] is not ENFORCED  # a model without a template for them
+        assert found.requests == 5
+        assert found.tokens <= found.most_tokens <= 64
+    assert [each.capabilities.facts.fingerprint.known for each in (served, within)] == [False, True]
