@@ -33,6 +33,7 @@ from runner.kernel.inference import (
     Usage,
     WireReply,
     WireRequest,
+    WrittenCall,
 )
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Block, Json, JsonObject, ToolSpec
@@ -49,6 +50,7 @@ from runner.kernel.ports import (
 __all__ = [
     "IN_PROCESS",
     "BreakOff",
+    "Calling",
     "FakeClassifier",
     "FakeFinding",
     "FakeHit",
@@ -97,7 +99,16 @@ class Truncated:
     text: str
 
 
-Reply: TypeAlias = str | JsonObject | Truncated | Exception | Callable[[InferenceRequest], str]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Calling:
+    """A scripted reply with `calls` in the runtime's protocol: names, and arguments as text or an object."""
+
+    calls: Sequence[tuple[str, str | JsonObject]]
+    text: str = ""
+    finish: str = "tool_calls"
+
+
+Reply: TypeAlias = str | JsonObject | Truncated | Calling | Exception | Callable[[InferenceRequest], str]
 """One scripted answer: a text, an object sent as JSON, a cut text, an error to raise, or a function."""
 
 
@@ -148,13 +159,14 @@ class ScriptedBackend(_ScriptedEndpoint):
     def encode(self, request: InferenceRequest) -> WireRequest:
         """Return `request` as plain JSON: messages, schema and sampling numbers."""
         self.requests.append(request)
-        members = {
+        members: dict[str, object] = {
             "model": self._model,
             "messages": [
                 {"role": message.role.value, "content": [_said(block) for block in message.blocks]}
                 for message in request.messages
             ],
             "schema": request.schema,
+            "tools": [[tool.name, tool.description, tool.parameters] for tool in request.tools],
             "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "seed": request.seed,
@@ -203,7 +215,9 @@ class ScriptedDecoder:
             raise BackendError(f"the scripted backend answered {self._status} or broke off")
         text = "".join(str(line.get("text", "")) for line in self._lines)
         usage = Usage(completion_tokens=len(text.split()))
-        return InferenceReply(text=text, finish=str(self._lines[-1]["finish"]), usage=usage)
+        last = cast("dict[str, Any]", self._lines[-1])
+        calls = tuple(WrittenCall(name=name, arguments=arguments) for name, arguments in last["calls"])
+        return InferenceReply(text=text, finish=str(last["finish"]), usage=usage, calls=calls)
 
 
 class ScriptedTransport:
@@ -229,8 +243,10 @@ class ScriptedTransport:
         self.credentials.append(credential)
         if position >= len(self._replies):
             raise TransportError(f"the script has {len(self._replies)} replies and was asked for one more")
-        text, finish = self._answer(self._replies[position], wire)
-        yield WireReply(status=200, chunks=_scripted_chunks(text, finish))
+        reply = self._replies[position]
+        calls = list(reply.calls) if isinstance(reply, Calling) else []
+        text, finish = self._answer(reply, wire)
+        yield WireReply(status=200, chunks=_scripted_chunks(text, finish, calls))
 
     def _answer(self, reply: Reply, wire: WireRequest) -> tuple[str, str]:
         match reply:
@@ -238,6 +254,8 @@ class ScriptedTransport:
                 return reply, "stop"
             case Truncated():
                 return reply.text, "length"
+            case Calling():
+                return reply.text, reply.finish
             case Mapping():
                 return json.dumps(reply, ensure_ascii=False), "stop"
             case Exception():
@@ -324,9 +342,11 @@ async def _one_chunk(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-async def _scripted_chunks(text: str, finish: str) -> AsyncIterator[bytes]:
+async def _scripted_chunks(
+    text: str, finish: str, calls: Sequence[tuple[str, str | JsonObject]]
+) -> AsyncIterator[bytes]:
     lines = [{"text": piece} for piece in _pieces(text)]
-    for line in [*lines, {"finish": finish}]:
+    for line in [*lines, {"finish": finish, "calls": calls}]:
         yield json.dumps(line).encode("utf-8") + b"\n"
 
 

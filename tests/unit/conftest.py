@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 import pytest
 
+from runner.capability.textcalls import TextCallReader
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Approver, Classifier, Locality, Root, ServerCheck, Tool, Transport
+from runner.kernel.tiers import WITHOUT_NATIVE, Tier
 from runner.perimeter.classify import EchoIndex
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.gate import Perimeter
@@ -101,6 +103,7 @@ def make_world() -> Callable[..., World]:
         transport: Transport | None = None,
         echo: EchoIndex | None = None,
         fragments: Classifier | None = None,
+        tiers: tuple[Tier, ...] = WITHOUT_NATIVE,
     ) -> World:
         embedder = ScriptedEmbedder(replies=vectors)  # type: ignore[arg-type]  # any scripted reply
         backend = ScriptedBackend(replies=replies)  # type: ignore[arg-type]  # any scripted reply
@@ -134,6 +137,7 @@ def make_world() -> Callable[..., World]:
                 transport=transport or backend.transport,
                 locality=FixedLocality(locality=locality),
                 server=server,
+                tiers=tiers,
             ),
             embedder.name: Registration(
                 terms=replace(terms, name=embedder.name, address=embedder.address),
@@ -165,6 +169,7 @@ def make_world() -> Callable[..., World]:
             registrations=registrations,
             approver=approver,
             opinions=opinions,
+            reader=TextCallReader(),
         )
         client = perimeter.seal(backend, embedder=embedder)
         return World(
