@@ -72,14 +72,15 @@ def canary_wire(
 ) -> WireRequest:
     """Return the bytes of `canary`, where `codec` uses the mechanism `uses` for schemas.
 
-    That form is encoded by the codec itself. For the others, the members that `form` gives, by the name of
-    the codec and the canary, come to a plain request. `also` comes to every one; a member that is None is
-    taken out. Raises `BackendError`.
+    That form, and tools by themselves, are encoded by the codec itself. For the others, the members that
+    `form` gives, by the name of the codec and the canary, come to a plain request. `also` comes to every one;
+    a member that is None is taken out. Raises `BackendError`.
     """
-    plain = replace(canary, tools=())
+    own = canary.mechanism in {uses, Mechanism.TOOLS}
+    plain = canary if own else replace(canary, tools=())
     held = canary.mechanism in {uses, Mechanism.TOOLS_WITH_FORMAT}
     wire = codec.encode(plain.request(held=held))
-    extra = {**({} if canary.mechanism is uses else form(codec.name, canary)), **(also or {})}
+    extra = {**({} if own else form(codec.name, canary)), **(also or {})}
     if not extra:
         return wire
     body: JsonObject = {**json.loads(wire.body), **extra}
