@@ -200,6 +200,11 @@ class Runtime:
         return self.perimeter.seal_tools(tuple(self._tools.values()))
 
     @property
+    def policy(self) -> Policy:
+        """The compiled grants; once this runtime is open, held to the folders that were there then."""
+        return self._policy
+
+    @property
     def trace_path(self) -> Path:
         """The folder of the record: what an auditor gets."""
         return self._places.trace

@@ -309,6 +309,8 @@ EXCUSED_NAMES = {
     ("perimeter/exchange.py", "anyio"): {"fail_after"},
     ("perimeter/gate.py", "threading"): {"Lock"},
     ("perimeter/grants.py", "pathlib"): {"PurePath"},
+    ("perimeter/lint.py", "pathlib"): {"PurePath"},
+    ("perimeter/widening.py", "pathlib"): {"PurePath"},
     ("perimeter/opinions.py", "anyio"): {"fail_after", "to_thread.run_sync"},
     ("perimeter/probe.py", "anyio"): {"fail_after", "to_thread.run_sync"},
     ("perimeter/second_model.py", "anyio"): {"to_thread.run_sync"},

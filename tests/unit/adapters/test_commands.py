@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The commands that need no model, run in this process: their output, their exit status, what they refuse."""
 
+import hashlib
 import io
 import json
 import os
@@ -66,7 +67,8 @@ def test_the_version_is_the_runners(akaion: Any) -> None:
 COMMANDS = [
     *(("run",), ("chat",), ("doctor",), ("models", "list"), ("models", "fetch"), ("models", "verify")),
     *(("trace", "show"), ("trace", "path"), ("keys", "show"), ("keys", "pin"), ("profile", "check")),
-    ("explain",),
+    *(("policy", word) for word in ("check", "diff", "explain", "export")),
+    *(("explain",), ("trace", "open")),
 ]
 
 
@@ -333,6 +335,56 @@ def test_no_page_is_made_of_a_folder_without_a_record(akaion: Any, tmp_path: Pat
     assert status == 1
     assert "Fix:" in err
     assert not Path("page.html").exists()
+
+
+# --- policy --------------------------------------------------------------------------------------
+
+
+def test_i1_a_call_is_explained_without_being_run(akaion: Any) -> None:
+    asked = ("policy", "explain", "search_text", "--profile", "studio.yaml", "--json")
+    status, out, _ = akaion(*asked[:3], '{"query": "Rossi", "path": "files"}', *asked[3:])
+    assert (status, json.loads(out)["decision"]) == (0, "allow")
+    status, out, _ = akaion(*asked[:3], '{"query": "Rossi", "path": "../etc"}', *asked[3:])
+    assert (status, json.loads(out)["rule"]) == (4, "path-outside-grant")
+    status, out, _ = akaion("policy", "explain", "shell", "-p", "studio.yaml")
+    assert status == 4
+    assert "granted tools: search_text" in out
+
+
+@pytest.mark.parametrize("arguments", ["[]", "{", "nothing"])
+def test_arguments_that_are_no_object_are_refused(akaion: Any, arguments: str) -> None:
+    status, _, err = akaion("policy", "explain", "search_text", arguments, "-p", "studio.yaml")
+    assert status == 2
+    assert "JSON object" in err
+
+
+def test_i1_a_changed_profile_says_what_it_opens_and_a_script_can_stop_at_it(
+    akaion: Any, tmp_path: Path
+) -> None:
+    (tmp_path / "more").mkdir()
+    Path("wider.yaml").write_text(PROFILE.replace("{path: files}", "{path: files}, more"), encoding="utf-8")
+    assert akaion("policy", "diff", "studio.yaml", "studio.yaml", "--exit-code")[0] == 0
+    status, out, _ = akaion("policy", "diff", "studio.yaml", "wider.yaml", "--exit-code")
+    assert status == 1
+    assert f"search_text may reach {tmp_path}/more (C2 by default)" in out
+    data = json.loads(akaion("policy", "diff", "wider.yaml", "studio.yaml", "--json")[1])
+    assert data["newly_permitted"] == []
+    assert data["no_longer"] == [f"search_text may reach {tmp_path}/more (C2 by default)"]
+    assert data["digests"]["old"] != data["digests"]["new"]
+
+
+def test_the_exported_policy_is_the_one_whose_digest_is_shown(akaion: Any) -> None:
+    line = akaion("policy", "export", "-p", "studio.yaml")[1].rstrip("\n")
+    digest = hashlib.sha256(b"akaion-policy/1\0" + line.encode()).hexdigest()
+    assert json.loads(akaion("policy", "check", "studio.yaml", "--json")[1])["digest"] == digest
+
+
+def test_a_grant_that_is_too_wide_is_a_finding_and_a_status(akaion: Any) -> None:
+    assert akaion("policy", "check", "studio.yaml") == (0, "nothing to remark\n", "")
+    Path("wide.yaml").write_text(PROFILE.replace("{path: files}", "/usr"), encoding="utf-8")
+    status, out, _ = akaion("policy", "check", "wide.yaml")
+    assert status == 1
+    assert out.startswith("policy.grants[0].paths[0]: /usr holds far more")
 
 
 # --- models --------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Annotated, Final
 
 import typer
 
-from runner.adapters.cli import evaluate, keys, models, profile, trace
+from runner.adapters.cli import evaluate, keys, models, policy, profile, trace
 from runner.adapters.cli.chat import chat
 from runner.adapters.cli.doctor import doctor
 from runner.adapters.cli.exits import MEANING, Status
@@ -48,6 +48,7 @@ app.add_typer(models.app, name="models")
 app.add_typer(trace.app, name="trace")
 app.add_typer(keys.app, name="keys")
 app.add_typer(profile.app, name="profile")
+app.add_typer(policy.app, name="policy")
 
 
 def _version(*, asked: bool) -> None:

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`akaion policy`: what a profile permits, what a change opens, and what would become of one call.
+
+Owns the display. Leaves deciding to the policy kernel and its neighbours in the perimeter. Runs nothing,
+opens nothing and asks nobody.
+"""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Final, assert_never
+
+import typer
+
+from runner.adapters.cli.exits import Status
+from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
+from runner.adapters.cli.screen import output, print_facts, print_json, print_line
+from runner.assembly import construct
+from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
+from runner.kernel.labels import Label
+from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
+from runner.perimeter.grants import policy_document
+from runner.perimeter.lint import lint
+from runner.perimeter.policy import Policy, decide
+from runner.perimeter.trace.commit import policy_digest
+from runner.perimeter.widening import Permissions, newly_permitted
+
+app: Final = typer.Typer(
+    help="Read what a profile permits: nothing is run, opened or asked.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+
+@app.command(epilog="Example:  akaion policy check studio.yaml")
+def check(
+    file: Annotated[str, typer.Argument(help="A YAML file, or the name of a shipped profile.")],
+    *,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what in a right profile is hardly meant: folders that are too wide, grants that never work.
+
+    What is wrong in a profile is an error with its line, as in `akaion profile check`. The exit status is 0
+    without a finding, else 1.
+    """
+    runtime = construct(file)
+    homes = [str(Path.home().resolve())]
+    found = lint(runtime.config, runtime.policy, homes=homes)
+    missing = [str(mistake) for mistake in runtime.missing_paths()]
+    if as_json:
+        data = [{"where": each.where, "means": each.means, "fix": each.fix} for each in found]
+        print_json({"digest": _digest(file), "findings": data, "missing": missing})
+    for each in () if as_json else found:
+        print_line(output(), f"{each.where}: {each.means}. Fix: {each.fix}", "yellow")
+    for mistake in () if as_json else missing:
+        print_line(output(), mistake, "yellow")
+    if not as_json and not found and not missing:
+        print_line(output(), "nothing to remark")
+    if found or missing:
+        raise typer.Exit(Status.FAILED)
+
+
+@app.command(epilog="Example:  akaion policy diff signed.yaml proposed.yaml")
+def diff(
+    old: Annotated[str, typer.Argument(help="The profile as it was: a YAML file, or a shipped one.")],
+    new: Annotated[str, typer.Argument(help="The profile as it would be.")],
+    *,
+    exit_code: Annotated[
+        bool, typer.Option("--exit-code", help="End with 1 when something is newly permitted.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Say in words what a changed profile newly permits, and what it no longer does.
+
+    A change that only narrows permits nothing new. Budgets and the choice of the local model permit nothing
+    by themselves and are not compared.
+    """
+    before, after = (_permissions(name) for name in (old, new))
+    opened, closed = newly_permitted(before, after), newly_permitted(after, before)
+    if as_json:
+        digests = {"old": _digest(old), "new": _digest(new)}
+        print_json({"digests": digests, "newly_permitted": list(opened), "no_longer": list(closed)})
+    else:
+        _print_changes("Newly permitted", opened)
+        _print_changes("No longer permitted (read each as what the old profile had)", closed)
+    if exit_code and opened:
+        raise typer.Exit(Status.FAILED)
+
+
+@app.command(epilog="""Example:  akaion policy explain read_file '{"path": "Studio/rossi.md"}'""")
+def explain(
+    tool: Annotated[str, typer.Argument(help="The name of a tool.")],
+    arguments: Annotated[str, typer.Argument(help="Its arguments, as a JSON object.")] = "{}",
+    *,
+    profile: ProfileOption = DEFAULT,
+    matter: Annotated[str | None, typer.Option("--matter", help="The matter of the task, if any.")] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what would become of one call, without running it: allow, ask or deny, by which rule, and why.
+
+    What a task has read may deny a call that this allows. The exit status is 0 for allow and ask, 4 for deny.
+    """
+    policy = construct(profile).policy
+    origin = Block(id="b0", kind=BlockKind.GOAL, text="", label=Label())
+    call = ToolCall(tool=tool, arguments=_parse_arguments(arguments), origin=origin)
+    verdict = decide(policy, call, _matters(matter, policy))
+    word, why = _in_words(verdict)
+    if as_json:
+        print_json({"tool": tool, "decision": word, "rule": verdict.rule, "why": why})
+    else:
+        print_facts(output(), [("Decision", word), ("Rule", verdict.rule), ("Why", why)])
+    if isinstance(verdict, Deny):
+        raise typer.Exit(Status.REFUSED)
+
+
+@app.command(epilog="Example:  akaion policy export > policy.json")
+def export(*, profile: ProfileOption = DEFAULT) -> None:
+    """Print the policy as the one line whose digest stands in the header of every log.
+
+    The digest is SHA-256 of `akaion-policy/1`, a zero byte, and this line without its end.
+    """
+    document = policy_document(construct(profile).policy)
+    print_line(output(), json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
+
+
+def _permissions(named: str) -> Permissions:
+    runtime = construct(named)
+    return Permissions(config=runtime.config, policy=runtime.policy)
+
+
+def _digest(named: str) -> str:
+    return policy_digest(policy_document(construct(named).policy))
+
+
+def _parse_arguments(text: str) -> JsonObject:
+    """Return the arguments; raise `typer.BadParameter` for what is no JSON object."""
+    try:
+        value: Any = json.loads(text)
+    except (ValueError, RecursionError):
+        value = None
+    if not isinstance(value, dict):
+        said = """write a JSON object, such as '{"path": "Studio"}'"""
+        raise typer.BadParameter(said, param_hint="ARGUMENTS")
+    return value
+
+
+def _matters(matter: str | None, policy: Policy) -> frozenset[str]:
+    """Return the matters of a task; raise `typer.BadParameter` for one that no grant names."""
+    if matter is None:
+        return frozenset()
+    if matter not in policy.matters:
+        known = ", ".join(sorted(policy.matters)) or "none"
+        raise typer.BadParameter(
+            f"no grant names this matter; those it names: {known}", param_hint="--matter"
+        )
+    return frozenset({matter})
+
+
+def _in_words(verdict: ToolVerdict) -> tuple[str, str]:
+    match verdict:
+        case Allow():
+            return "allow", "a grant covers it"
+        case Ask():
+            return "ask", "a person is asked about exactly these arguments"
+        case Deny():
+            return "deny", verdict.hint
+        case _:
+            assert_never(verdict)
+
+
+def _print_changes(title: str, sentences: tuple[str, ...]) -> None:
+    print_line(output(), f"{title}:", "bold")
+    for sentence in sentences or ("nothing",):
+        print_line(output(), f"  {sentence}")

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is right in a profile and yet not what anybody means: grants that are too wide, or never work.
+
+Owns the findings, each with its field and fix. Pure: paths arrive resolved, and nothing is opened. Leaves
+what is wrong to `runner.kernel.config` and `grants`, which refuse it. Serves I1.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Final
+
+from runner.kernel.config import Config, Grant
+from runner.kernel.ports import Effect
+from runner.perimeter.policy import Policy
+
+_TOP: Final = 2
+"""A path of at most this many parts, the root included, holds much that nobody thinks of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing to look at: the field it is `where`, what it `means`, and the `fix`."""
+
+    where: str
+    means: str
+    fix: str
+
+
+def lint(config: Config, policy: Policy, *, homes: Sequence[str]) -> tuple[Finding, ...]:
+    """Return what a careful reader would ask about a right profile.
+
+    `policy` is compiled of the grants of `config`; `homes` are the home folders of people on this machine, as
+    absolute paths: a grant of a whole one is too wide.
+    """
+    grants = list(enumerate(config.policy.grants))
+    found = [finding for index, grant in grants for finding in _grant(index, grant, policy, homes)]
+    return (*found, *_whole(config, policy))
+
+
+def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> Iterator[Finding]:
+    where, compiled = f"policy.grants[{index}]", policy.grants[grant.tool]
+    if compiled.path_arguments and not compiled.roots:
+        yield Finding(
+            where=where,
+            means=f"{grant.tool} works on files and is granted no folder: every call is denied",
+            fix="name the folders under paths, or remove the grant",
+        )
+    if compiled.effect is Effect.HOST and not grant.trusted:
+        yield Finding(
+            where=where,
+            means=f"{grant.tool} is the program's own and nobody vouches for it: each record is UNVERIFIABLE",
+            fix="set trusted: true if the practice vouches for it, or remove the grant",
+        )
+    if compiled.effect is Effect.HOST and grant.network is False:
+        yield Finding(
+            where=f"{where}.network",
+            means="network: false is not enforced for a program's own tool: it runs in this process",
+            fix="remove the line, and trust the tool only if it opens no connection",
+        )
+    for number, root in enumerate(compiled.roots):
+        place, path = f"{where}.paths[{number}]", PurePath(root.path)
+        yield from _wide(place, path, homes)
+        if any(other.path != root.path and path.is_relative_to(other.path) for other in compiled.roots):
+            yield Finding(
+                where=place,
+                means=f"{root.path} lies inside another folder of the same grant, which reaches it already",
+                fix="remove it, unless it is there to raise the class of what is in it",
+            )
+
+
+def _wide(where: str, path: PurePath, homes: Sequence[str]) -> Iterator[Finding]:
+    if len(path.parts) <= _TOP or any(PurePath(home).is_relative_to(path) for home in homes):
+        yield Finding(
+            where=where,
+            means=f"{path} holds far more than one kind of work: keys, mail, other people's files",
+            fix="grant the folders that hold the work",
+        )
+
+
+def _whole(config: Config, policy: Policy) -> Iterator[Finding]:
+    perimeter, roots = config.perimeter, [root for grant in policy.grants.values() for root in grant.roots]
+    if not policy.grants:
+        yield Finding(
+            where="policy.grants", means="no tool is granted: every call is denied", fix="grant one"
+        )
+    if any(root.redactable for root in roots) and perimeter.redaction == "off":
+        yield Finding(
+            where="perimeter.redaction",
+            means="a path is redactable, but redaction is off: it changes nothing",
+            fix="set redaction: on, or remove redactable",
+        )
+    if config.inference.remote is not None and perimeter.registers.clients is None:
+        yield Finding(
+            where="perimeter.registers.clients",
+            means="there is a remote model and no register of clients: their names are found by form only",
+            fix="write the register, or read what detection misses without one",
+        )

@@ -1,0 +1,229 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I1: whoever signs a changed profile reads what it newly permits; one that only narrows permits nothing."""
+
+from collections.abc import Mapping
+from pathlib import PurePath
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from runner.kernel.config import parse_config
+from runner.kernel.decisions import Deny
+from runner.kernel.errors import Mistake
+from runner.kernel.labels import Label
+from runner.kernel.messages import Block, BlockKind, ToolCall
+from runner.kernel.ports import Effect
+from runner.perimeter.grants import compile_policy
+from runner.perimeter.lint import lint
+from runner.perimeter.policy import decide, narrow
+from runner.perimeter.widening import Permissions, newly_permitted
+from runner.testing import FakeTool
+
+TOOLS = {name: FakeTool(name=name) for name in ("read_file", "search_text", "list_dir")}
+BASE: dict[str, Any] = {
+    "profile": "attached",
+    "perimeter": {"max_egress_class": "C0", "classifier": "local:second"},
+    "policy": {"grants": [{"tool": "read_file", "paths": ["/s/rossi"]}]},
+    "inference": {
+        "prefer": "local",
+        "local": {"runtime": "embedded", "model": "small", "context": 8192},
+        "remote": {
+            "backend": "akaion",
+            "endpoint": "https://a.example",
+            "model": "large",
+            "max_class": "C0",
+        },
+    },
+    "budget": {"steps": 8, "tokens": 1000, "seconds": 60},
+}
+
+
+def merged(base: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with `change` laid over it."""
+    out = dict(base)
+    for key, value in change.items():
+        inner = out.get(key)
+        out[key] = (
+            merged(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
+        )
+    return out
+
+
+def plain(value: Any) -> Any:
+    """Return `value` as the reader of profiles hands it over: sequences are tuples."""
+    if isinstance(value, Mapping):
+        return {key: plain(item) for key, item in value.items()}
+    return tuple(map(plain, value)) if isinstance(value, list) else value
+
+
+def permissions(change: Mapping[str, Any], *, host: frozenset[str] = frozenset()) -> Permissions:
+    config = parse_config(plain(merged(BASE, change)), file="test", locate=lambda _: 0)
+    policy = compile_policy(
+        config.policy.grants,
+        TOOLS,
+        host_tools=host,
+        resolve=lambda path, _: path,
+        unwritable=(),
+        untouchable=(),
+        blame=lambda where, problem, fix: Mistake(
+            file="test", line=0, where=str(where), problem=problem, fix=fix
+        ),
+    )
+    return Permissions(config=config, policy=policy)
+
+
+def grant(**more: Any) -> dict[str, Any]:
+    return {"policy": {"grants": [{"tool": "read_file", "paths": ["/s/rossi"], **more}]}}
+
+
+WIDER: dict[str, tuple[dict[str, Any], str]] = {
+    "ceiling": ({"perimeter": {"max_egress_class": "C1"}}, "content up to class C1 may leave; before: C0"),
+    "redaction": ({"perimeter": {"redaction": "on"}}, "C2 content may leave once what detectors find"),
+    "declassification": (
+        {"perimeter": {"declassification": "ask"}},
+        "a person may let C2 content of a task go",
+    ),
+    "fault": ({"perimeter": {"classifier_fault": "as_c3"}}, "a step goes on, with its content as C3"),
+    "opinion": (
+        {"perimeter": {"classifier": "rules-only"}},
+        "no longer judged by local:second as a second opinion",
+    ),
+    "grade": (
+        {"perimeter": {"locality_required": {"C3": "L1"}}},
+        "C3 content may reach a local model of grade L1; before it took L2",
+    ),
+    "endpoint": (
+        {"inference": {"remote": {"endpoint": "https://b.example"}}},
+        "large at https://b.example may be asked; before: large at https://a.example",
+    ),
+    "its class": (
+        {"inference": {"remote": {"max_class": "C1"}}},
+        "it may be sent content up to class C1; before: C0",
+    ),
+    "embeddings": (
+        {"inference": {"remote": {"embeddings": "vectors"}}},
+        "texts may be sent to its embedding model vectors",
+    ),
+    "own identity": (
+        {"perimeter": {"registers": {"own_identity": "me.yaml"}}},
+        "what the register me.yaml lists counts as no secret",
+    ),
+    "tool": (
+        {"policy": {"grants": [*BASE["policy"]["grants"], {"tool": "list_dir", "paths": ["/s/rossi"]}]}},
+        "list_dir may be called: /s/rossi (C2 by default)",
+    ),
+    "path": (grant(paths=["/s/rossi", "/s/bianchi"]), "read_file may reach /s/bianchi (C2 by default)"),
+    "parent": (grant(paths=["/s"]), "read_file may reach /s (C2 by default)"),
+    "class": (
+        grant(paths=[{"path": "/s/rossi", "class": "C1"}]),
+        "/s/rossi counts as class C1 for read_file; before: C2 by default",
+    ),
+    "redactable": (
+        grant(paths=[{"path": "/s/rossi", "redactable": True}]),
+        "/s/rossi may leave as C1 for read_file once nothing is found in it",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", sorted(WIDER))
+def test_i1_what_a_change_opens_is_said_and_its_reverse_opens_nothing_of_it(name: str) -> None:
+    change, sentence = WIDER[name]
+    said = newly_permitted(permissions({}), permissions(change))
+    assert [sentence in each for each in said] == [True]
+    back = newly_permitted(permissions(change), permissions({}))
+    assert not any(sentence in each for each in back)
+    assert newly_permitted(permissions(change), permissions(change)) == ()
+
+
+def test_i1_an_approval_that_is_no_longer_asked_for_and_a_matter_that_is_gone_are_said() -> None:
+    asked, free = permissions(grant(approval="ask")), permissions(grant())
+    assert newly_permitted(asked, free) == ("read_file may be called without asking",)
+    assert newly_permitted(free, asked) == ()
+    kept = permissions(grant(paths=[{"path": "/s/rossi", "matter": "rossi"}]))
+    assert newly_permitted(kept, free) == (
+        "/s/rossi belongs to no matter for read_file; before: the matter rossi",
+    )
+    assert newly_permitted(free, kept) == ()
+
+
+def test_i1_a_folder_below_a_granted_one_is_not_new_and_a_namesake_beside_it_is() -> None:
+    old = permissions(grant(paths=["/s/rossi"]))
+    assert newly_permitted(old, permissions(grant(paths=["/s/rossi/2024"]))) == ()
+    assert newly_permitted(old, permissions(grant(paths=["/s/rossi-bis"]))) == (
+        "read_file may reach /s/rossi-bis (C2 by default)",
+    )
+
+
+_PATHS = st.lists(st.sampled_from(["/s", "/s/a", "/s/a/b", "/s/ab", "/t"]), max_size=3, unique=True)
+_GRANTS = st.dictionaries(st.sampled_from(sorted(TOOLS)), st.tuples(_PATHS, st.booleans()), max_size=3)
+
+
+def granting(grants: Mapping[str, tuple[list[str], bool]]) -> Permissions:
+    data = [
+        {"tool": tool, "paths": paths, "approval": "ask" if ask else "never"}
+        for tool, (paths, ask) in grants.items()
+    ]
+    return permissions({"policy": {"grants": data}})
+
+
+@given(old=_GRANTS, new=_GRANTS, tool=st.sampled_from(sorted(TOOLS)))
+def test_i1_a_call_that_only_the_new_profile_lets_pass_never_goes_unsaid(
+    old: Mapping[str, tuple[list[str], bool]], new: Mapping[str, tuple[list[str], bool]], tool: str
+) -> None:
+    """Against the policy kernel itself: what the new one reaches and the old did not is in the words."""
+    before, after = granting(old), granting(new)
+    said = " ".join(newly_permitted(before, after))
+    origin = Block(id="b0", kind=BlockKind.GOAL, text="", label=Label())
+    call = ToolCall(tool=tool, arguments={"path": "."}, origin=origin)
+    if isinstance(decide(after.policy, call), Deny):
+        return
+    reached = narrow(after.policy, call).roots
+    known = () if isinstance(decide(before.policy, call), Deny) else narrow(before.policy, call).roots
+    for root in reached:
+        if not any(PurePath(root.path).is_relative_to(other.path) for other in known):
+            assert tool in said
+            assert root.path in said
+
+
+def findings(change: Mapping[str, Any], *, host: frozenset[str] = frozenset()) -> set[str]:
+    judged = permissions(change, host=host)
+    return {each.where for each in lint(judged.config, judged.policy, homes=["/people/anna"])}
+
+
+REGISTER = {"perimeter": {"registers": {"clients": "clients.yaml"}}}
+
+
+def test_a_profile_that_says_what_it_means_has_no_finding() -> None:
+    assert findings(REGISTER) == set()
+
+
+@pytest.mark.parametrize(
+    ("change", "where"),
+    [
+        ({}, "perimeter.registers.clients"),
+        (merged(REGISTER, {"policy": {"grants": []}}), "policy.grants"),
+        (merged(REGISTER, grant(paths=[])), "policy.grants[0]"),
+        (merged(REGISTER, grant(paths=["/"])), "policy.grants[0].paths[0]"),
+        (merged(REGISTER, grant(paths=["/people"])), "policy.grants[0].paths[0]"),
+        (merged(REGISTER, grant(paths=["/people/anna"])), "policy.grants[0].paths[0]"),
+        (merged(REGISTER, grant(paths=["/s/rossi", "/s/rossi/2024"])), "policy.grants[0].paths[1]"),
+        (
+            merged(REGISTER, grant(paths=[{"path": "/s/rossi", "redactable": True}])),
+            "perimeter.redaction",
+        ),
+    ],
+    ids=["register", "none", "no folder", "root", "homes", "home", "inside", "redactable"],
+)
+def test_i1_what_is_hardly_meant_is_found_at_its_field(change: Mapping[str, Any], where: str) -> None:
+    assert findings(change) == {where}
+
+
+def test_p3_a_tool_of_the_program_is_a_finding_until_somebody_vouches_for_it() -> None:
+    host = frozenset({"read_file"})
+    assert permissions(REGISTER, host=host).policy.grants["read_file"].effect is Effect.HOST
+    assert findings(REGISTER, host=host) == {"policy.grants[0]"}
+    assert findings(merged(REGISTER, grant(trusted=True)), host=host) == set()
+    promised = merged(REGISTER, grant(trusted=True, network=False))
+    assert findings(promised, host=host) == {"policy.grants[0].network"}
