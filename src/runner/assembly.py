@@ -64,7 +64,7 @@ from runner.kernel.ports import (
     Tool,
 )
 from runner.kernel.registers import Listed
-from runner.kernel.tiers import NATIVE_FIRST, WITHOUT_NATIVE, Tier
+from runner.kernel.tiers import Tier
 from runner.kernel.version import __version__
 from runner.perimeter.classify import FRAGMENTS, Classifier, EchoIndex, Registers, compile_registers
 from runner.perimeter.client import Registration, SealedClient
@@ -414,7 +414,6 @@ def registrations_of(
             credential=credential if side == REMOTE else None,
             timeout_s=timeout,
             first=_first_tier(remote if side == REMOTE else model),
-            tiers=_usual_tiers(remote if side == REMOTE else model),
         )
     return registrations
 
@@ -422,12 +421,6 @@ def registrations_of(
 def _first_tier(endpoint: LocalInference | RemoteInference | None) -> Tier | None:
     """Return the tier in which the profile says that a model is asked for calls first; None for `auto`."""
     return None if endpoint is None or endpoint.tier == "auto" else Tier(endpoint.tier)
-
-
-def _usual_tiers(endpoint: LocalInference | RemoteInference | None) -> tuple[Tier, ...]:
-    """Return the tiers that suit a runtime of which nothing is known."""
-    foreign = isinstance(endpoint, RemoteInference) and endpoint.backend != "llamacpp"
-    return NATIVE_FIRST if foreign else WITHOUT_NATIVE
 
 
 def book_name(device: bytes) -> str:

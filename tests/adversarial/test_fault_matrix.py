@@ -41,6 +41,7 @@ from runner.kernel.errors import (
     EgressDenied,
     Redirected,
     ReplyInvalid,
+    RequestRefused,
     SealError,
     TraceError,
     TraceUnavailable,
@@ -950,7 +951,8 @@ def server_faults() -> Iterator[Fault]:
         "never-ends": RawBytes(data=HEAD + b"\r\n" + b" " * 65_536, endless=True),
     }
     for name, reply in nonsense.items():
-        yield Fault(id=f"server-{name}", reply=reply, outcome=after("error", BackendError))
+        error = RequestRefused if name.startswith("says-") else BackendError
+        yield Fault(id=f"server-{name}", reply=reply, outcome=after("error", error))
     for status in (300, 301, 302, 303, 307, 308):
         yield Fault(
             id=f"server-redirects-{status}",

@@ -50,9 +50,7 @@ MAX_CALLS: Final = 64
 """The most calls that are taken from one reply."""
 
 WITHOUT_NATIVE: Final = (Tier.CONSTRAINED, Tier.TEXT)
-"""For a runtime of which nothing was measured, whose replies can be held to a grammar."""
-NATIVE_FIRST: Final = (Tier.NATIVE, Tier.TEXT)
-"""For an endpoint elsewhere of which nothing was measured, made for native tools."""
+"""For a runtime of which nothing was measured: native tools are used only where real calls came back (I7)."""
 
 
 def tiers_from(first: Tier) -> tuple[Tier, ...]:
