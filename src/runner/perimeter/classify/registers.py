@@ -11,9 +11,10 @@ look-ups at each known word.
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import compress, permutations
+from itertools import chain, compress, permutations
 from typing import Final, NamedTuple, TypeVar
 
 from runner.kernel.errors import ConfigError, Mistake
@@ -72,6 +73,20 @@ class _Name(NamedTuple):
     initial: int | None = None
 
 
+class _Text(NamedTuple):
+    """The words of a text that count: their places among all words, and a one for each that is unknown."""
+
+    places: Sequence[int]
+    words: Words
+    strange: bytes
+
+
+def _text_of(words: Sequence[bytes], vocabulary: AbstractSet[bytes]) -> _Text:
+    places = [at for at, word in enumerate(words) if word not in _SKIPPED]
+    kept = tuple([words[at] for at in places])
+    return _Text(places, kept, bytes([word not in vocabulary for word in kept]))
+
+
 class Clients:
     """The client register, made ready. Immutable."""
 
@@ -109,53 +124,57 @@ class Clients:
 
     def find(self, data: bytes, words: Sequence[bytes]) -> Iterator[Mention]:
         """Yield the mentions in `data`, a folded text, whose words are `words`."""
-        known = list(compress(range(len(words)), map(self._vocabulary.__contains__, words)))
-        kept = [at for at, word in enumerate(words) if word not in _SKIPPED] if known else []
-        found = [
-            name for at in known for name in (*self._names_at(words, kept, at), *self._initials_at(words, at))
-        ]
+        if self._vocabulary.isdisjoint(words):
+            return
+        text = _text_of(words, self._vocabulary)
+        found = [name for here, at in self._known(text) for name in self._names_at(words, text, here, at)]
         starts = starts_of(data) if found else []
-        for each in found:
-            if each.initial is not None and not _is_initial(data, starts[each.initial]):
-                continue
+        found = [each for each in found if each.initial is None or _is_initial(data, starts[each.initial])]
+        for each in _without_covered(found):
             end = starts[each.last] + len(words[each.last])
             yield Mention(start=starts[each.first], end=end, rule=each.rule, data_class=each.data_class)
 
-    def _names_at(self, words: Sequence[bytes], kept: Sequence[int], at: int) -> Iterator[_Name]:
-        """Yield the names of which word `at` is the first word that is known; `kept` are those that count."""
-        first = bisect_left(kept, at - 2)
-        kept = kept[first : first + 2 * self._longest + 3]
-        kept = kept[: bisect_left(kept, at + 2 * self._longest + 1)]
-        texts, here = tuple([words[index] for index in kept]), kept.index(at)
-        for size in self._sizes:
-            data_class = self._exact.get(texts[here : here + size])
-            if data_class is not None and here + size <= len(texts):
-                yield _Name(at, kept[here + size - 1], "client-register", data_class)
-        for size in self._sizes:
-            for start in range(max(here - 1, 0), here + 1) if size > 1 else ():
-                window = texts[start : start + size]
-                if len(window) == size:
-                    last = kept[start + size - 1]
-                    yield from (
-                        _Name(kept[start], last, "client-register-slip", data_class)
-                        for data_class in self._slipped(window, here - start)
-                    )
-        around = (words[at], *texts[here + 2 : here + 3])
-        if around in self._persons:
-            yield _Name(at, kept[here + 2], "client-register", self._exact[around])
+    def _known(self, text: "_Text") -> Iterator[tuple[int, int]]:
+        """Yield which of the words that count are known, by their number and their place among all words."""
+        return compress(enumerate(text.places), map(self._vocabulary.__contains__, text.words))
 
-    def _slipped(self, window: Words, first: int) -> Iterator[DataClass]:
-        """Yield the class of each name that `window` is but for one word; word `first` is the first known."""
-        strange = [index for index, word in enumerate(window) if word not in self._vocabulary]
-        if len(strange) != 1 or (first == 1 and strange != [0]):
-            return
-        word, rest = window[strange[0]], sum(map(len, window)) - len(window[strange[0]])
+    def _names_at(self, words: Sequence[bytes], text: "_Text", here: int, at: int) -> Iterator[_Name]:
+        """Yield the names of which the word that counts `here`, word `at` of all, is the first known one."""
+        places, end = text.places, bisect_left(text.places, at + 2 * self._longest + 1, here)
+        for size in self._sizes:
+            data_class = self._exact.get(text.words[here : here + size])
+            if data_class is not None and here + size <= end:
+                yield _Name(at, places[here + size - 1], "client-register", data_class)
+        begin = here - (here > 0 and places[here - 1] >= at - 2)
+        if text.strange.count(1, begin, end):
+            yield from self._slips_at(text, here, begin, end)
+        if here + 2 < end and (around := (words[at], text.words[here + 2])) in self._persons:
+            yield _Name(at, places[here + 2], "client-register", self._exact[around])
+        yield from self._initials_at(words, at)
+
+    def _slips_at(self, text: "_Text", here: int, begin: int, end: int) -> Iterator[_Name]:
+        """Yield the names of two words or more with a slip, from word `begin` or `here` on, up to `end`."""
+        windows = (
+            (start, start + size) for size in self._sizes if size > 1 for start in range(begin, here + 1)
+        )
+        for start, after in windows:
+            if after > end or text.strange.count(1, start, after) != 1:
+                continue
+            strange = text.strange.index(1, start)
+            if start in {here, strange}:
+                first, last = text.places[start], text.places[after - 1]
+                for data_class in self._slipped(text.words[start:after], strange - start):
+                    yield _Name(first, last, "client-register-slip", data_class)
+
+    def _slipped(self, window: Words, strange: int) -> Iterator[DataClass]:
+        """Yield the class of each name that `window` is but for word `strange`, the only unknown one."""
+        word, rest = window[strange], sum(map(len, window)) - len(window[strange])
         if len(word) < _SHORTEST_SLIP or rest < _SHORTEST_SLIP:
             return
         meant = {
             original: data_class
             for left in (1, 2)
-            for hole in _holes(window, strange[0], left)
+            for hole in _holes(window, strange, left)
             for original, data_class in self._slips.get(hole, _NOBODY).items()
             if one_slip(word, original)
         }
@@ -169,6 +188,25 @@ class Clients:
                 if data_class is not None:
                     first, last = sorted((at, beside))
                     yield _Name(first, last, "client-register-initial", data_class, beside)
+
+
+def _without_covered(names: Iterable[_Name]) -> Iterator[_Name]:
+    """Yield `names` but for each whose words all stand in the one before and the one after it, of its kind.
+
+    What runs on, as in `Ada Abate Ada Abate`, is a name at each word: every other one of them says it all.
+    """
+    kinds: dict[tuple[str, DataClass], list[_Name]] = {}
+    for name in names:
+        kept = kinds.setdefault((name.rule, name.data_class), [])
+        if len(kept) > 1 and _covered(kept[-2], kept[-1], name):
+            kept.pop()
+        kept.append(name)
+    return chain.from_iterable(kinds.values())
+
+
+def _covered(before: _Name, name: _Name, after: _Name) -> bool:
+    """Say whether `before` and `after` begin and end beyond `name`, and leave no word out between them."""
+    return before.first < name.first and name.last < after.last and after.first <= before.last + 1
 
 
 def _is_initial(data: bytes, start: int) -> bool:

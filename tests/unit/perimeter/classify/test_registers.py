@@ -138,6 +138,35 @@ def test_overlapping_names_are_each_found() -> None:
     }
 
 
+def test_names_that_run_on_are_told_once_each() -> None:
+    """I6: a text of nothing but clients is all of it found, by every other of the names it can be read as."""
+    text = "Mario Rossi " * 50
+    assert found(text) == {("client-register", "Mario Rossi")}
+    spans = [span for span in CLIENTS.classify(text).spans if span.kind == "client"]
+    assert [span.start for span in spans] == list(range(0, len(text), len("Mario Rossi ")))
+
+
+WORDS = ["Mario", "Rossi", "Nicolò", "Dell'Acqua", "Giulia", "Elena", "Bianchi", "e", "M.", "Rosi", "vide"]
+
+
+@given(st.lists(st.sampled_from(WORDS), max_size=14))
+def test_no_word_of_a_client_is_lost_where_names_run_into_each_other(words: list[str]) -> None:
+    """I6: words that alone are a client's are covered, by its class, in whatever text they stand."""
+    text = " ".join(words)
+    spans = [span for span in CLIENTS.classify(text).spans if span.kind == "client"]
+    for size in (2, 3):
+        for at in range(len(words) - size + 1):
+            start = len(" ".join(words[:at])) + (at > 0)
+            alone = " ".join(words[at : at + size])
+            for mention in CLIENTS.classify(alone).spans:
+                for letter in range(mention.start, mention.end) if mention.kind == "client" else ():
+                    if alone[letter].isalnum():
+                        assert any(
+                            span.start <= start + letter < span.end and span.data_class >= mention.data_class
+                            for span in spans
+                        )
+
+
 def test_the_class_is_the_lines_own() -> None:
     assert CLIENTS.classify("per Giulia Bianchi").data_class is DataClass.C3
     assert CLIENTS.classify("per Mario Rossi").data_class is DataClass.C2
