@@ -161,6 +161,7 @@ NOT_CLAIMED = (
     "that records and the clock say what happened: they say what the runner recorded",
 )
 NOT_ANCHORED = "not protected against a holder of the device key: there is no anchor and no auditor state"
+NOT_SHOWN = "that the book of this line keeps the rules, or what else stands in it"
 ANCHORED = "what follows the auditor's state is not protected against a holder of the device key"
 
 
@@ -1114,6 +1115,7 @@ class Findings:
     lowering_rules: Set[str] = field(default_factory=set)
     localities: Set[str] = field(default_factory=set)
     device_ids: Set[str] = field(default_factory=set)
+    seen: Optional[Dict[str, object]] = None  # the log up to its last seal, that line included
     anchor: Optional[Body] = None  # the state that the book was found to continue
 
     def add(self, code: str, log: Optional[int] = None, seq: Optional[int] = None) -> None:
@@ -1224,6 +1226,9 @@ class Reader:
         log.prev = leaf.hex()
         log.kinds = [*log.kinds[-1:], kind]
         self.book.recall(log)
+        if kind == "seal":
+            size = {"size": log.tree.size, "root": log.tree.root().hex()}
+            findings.seen = {"log": log.number, "log_id": log.log_id, **size}
 
     def _check_place(self, kind: str, seq: int) -> None:
         last = self.log.kinds[-1] if self.log.kinds else ""
@@ -1480,13 +1485,13 @@ def read_state(folder: Path, path: Path) -> Tuple[Optional[Body], Optional[str]]
 def write_state(path: Path, report: Dict[str, Any]) -> None:
     """Keep what was verified, unless the book did not hold or what was seen before is not in it.
 
+    The last seal itself counts as seen, so that it cannot be taken off and the state walked back with it.
     Raises `OSError`.
     """
-    through, codes = report["verified_through"], {reason["code"] for reason in report["reasons"]}
-    if through is None or report["verdict"] in {"FAIL", "UNTRUSTED"} or "state-missing" in codes:
+    seen, codes = report["seen"], {reason["code"] for reason in report["reasons"]}
+    if seen is None or report["verdict"] in {"FAIL", "UNTRUSTED"} or "state-missing" in codes:
         return
-    state = {"format": "akaion-state/1", "book": report["book"]}
-    state.update({name: through[name] for name in ("log", "log_id", "size", "root")})
+    state = {"format": "akaion-state/1", "book": report["book"], **seen}
     fresh = path.with_name(path.name + ".new")
     with fresh.open("w", encoding="ascii", newline="\n") as file:
         file.write(json.dumps(state, sort_keys=True, separators=(",", ":")) + "\n")
@@ -1555,6 +1560,7 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
         "reasons": [{"code": code, "log": log, "seq": seq} for code, (log, seq) in found],
         "book": headers[0]["origin"].rpartition("/")[0] if headers else None,
         "verified_through": findings.through,
+        "seen": findings.seen,
         "anchors": []
         if anchor is None
         else [{"kind": "state", "log": anchor["log"], "size": anchor["size"]}],
@@ -1711,8 +1717,10 @@ def parse_proof(text: str) -> Tuple[int, List[bytes], str]:
     return int(index.group(1)), steps, note
 
 
-def check_proof(document: object, pin: Optional[Key]) -> Tuple[Body, Optional[str]]:
-    """Return the record that a proof shows, and the reason to distrust it if it is not of the pinned device.
+def check_proof(document: object, pin: Optional[Key]) -> Tuple[Body, Optional[str], Optional[str]]:
+    """Return the record that a proof shows, and two reasons for doubt, if there are any.
+
+    They are that the log is not of the pinned device, and that its header declares it unverifiable.
 
     Raises `Fault` if the proof does not hold.
     """
@@ -1725,6 +1733,7 @@ def check_proof(document: object, pin: Optional[Key]) -> Tuple[Body, Optional[st
     key = parse_vkey(body["vkey"])
     if key is None or key.name != body["origin"] or (pin is not None and pin.public == key.public):
         raise Fault("key-unusable")
+    doubt = None if body["verifiable"] and not body["unverifiable_because"] else "unverifiable"
     book = body["origin"].rpartition("/")[0]
     start = leaf_hash(document["header"].encode("utf-8"))
     text, lines = check_note(document["certificate"], key, 1, start, 2)
@@ -1737,15 +1746,16 @@ def check_proof(document: object, pin: Optional[Key]) -> Tuple[Body, Optional[st
     if size is None or root is None or record["seq"] != index or index >= int(size.group(1)):
         raise Fault("proof-malformed")
     check_note(note, key, int(size.group(1)), root, 2 if size.group(1) == "1" else 1)
-    return record, distrust or ("no-pin" if pin is None else None)
+    return record, distrust or ("no-pin" if pin is None else None), doubt
 
 
-def compare(first: Path, second: Path) -> Tuple[str, Optional[Tuple[int, int]]]:
+def compare(first: Path, second: Path, *, vouched: bool) -> Tuple[str, Optional[Tuple[int, int]]]:
     """Return how two books relate, and where they part: log and seq.
 
     `same`; `continues`, if one is the beginning of the other; `forked`, if a line that both have sealed is
-    not the same in both, which no honest writer does; `differs`, if that line is not sealed in both. Verify
-    both first: this compares lines. Raises `Fault` and `OSError`.
+    not the same in both; `differs`, if it is not sealed in both, or `vouched` is false. This compares lines:
+    `vouched` says that both books hold by themselves and the pinned device certified them. Raises `Fault` and
+    `OSError`.
     """
     numbers = [set(Book(folder, None, None).find_logs()) for folder in (first, second)]
     word = "same"
@@ -1754,7 +1764,7 @@ def compare(first: Path, second: Path) -> Tuple[str, Optional[Tuple[int, int]]]:
         for seq, (one, two) in enumerate(zip(ours, theirs)):
             if one != two:
                 sealed = next_seal(ours, seq - 1) and next_seal(theirs, seq - 1)
-                return "forked" if sealed else "differs", (number, seq)
+                return "forked" if sealed and vouched else "differs", (number, seq)
         if len(ours) != len(theirs):
             word = "continues"
     return ("same" if numbers[0] == numbers[1] and word == "same" else "continues"), None
@@ -1763,32 +1773,43 @@ def compare(first: Path, second: Path) -> Tuple[str, Optional[Tuple[int, int]]]:
 RELATIONS = {
     "same": "the two hold the same lines",
     "continues": "one is the beginning, or a part, of the other",
-    "differs": "the two part at a line that is not sealed in both",
-    "forked": "the two part at a line that both have sealed: this proves that the writer is not honest",
+    "differs": "the two part at a line of which at least one copy proves nothing",
+    "forked": "the pinned device sealed two stories of one log: no honest writer does, unless an old copy of "
+    "its disk was put back and went on",
 }
 
 
 def main_check(chosen: argparse.Namespace) -> int:
-    """Check one proof, print what it shows, and return the exit code."""
+    """Check one proof, print what it shows, and return the exit code.
+
+    Without a reason to doubt it the answer is `INCLUDED`: that the book keeps the rules, only the book shows.
+    """
     pin, distrust = read_pin(chosen.proof, chosen.pin)
     record, codes = None, [distrust]
     try:
         with open_regular(chosen.proof) as file:
-            document = json.loads(file.read(4 * MAX_LINE).decode("utf-8"))
-        record, doubt = check_proof(document, pin)
-        codes.append(doubt)
+            text = file.read(4 * MAX_LINE).decode("utf-8")
+        record, *doubts = check_proof(json.loads(text, object_pairs_hook=_parse_members), pin)
+        codes += doubts
     except Fault as fault:
         codes = [fault.code]
     except (OSError, ValueError, RecursionError):
         codes = ["proof-malformed"]
-    reasons = sorted({code for code in codes if code})
+    order = list(EXIT_CODES)
+    reasons = sorted({code for code in codes if code}, key=lambda code: order.index(REASONS[code][0]))
     verdict = REASONS[reasons[0]][0] if reasons else "PASS"
-    report = {"verdict": verdict, "exit": EXIT_CODES[verdict], "reasons": reasons, "record": record}
-    heading = "" if chosen.json else f"{verdict} (exit {EXIT_CODES[verdict]})\n"
-    print(heading + json.dumps(report if chosen.json else record, indent=2, sort_keys=not chosen.json))
-    for code in [] if chosen.json else reasons:
+    word, exit_code = "INCLUDED" if verdict == "PASS" else verdict, EXIT_CODES[verdict]
+    claims = [*NOT_CLAIMED, NOT_SHOWN]
+    if chosen.json:
+        report = {"verdict": word, "exit": exit_code, "reasons": reasons, "record": record}
+        print(json.dumps({**report, "claims_not_made": claims}, indent=2))
+        return exit_code
+    print(f"{word} (exit {exit_code})")
+    for code in reasons:
         print(f"  {REASONS[code][0]}: {code}: {REASONS[code][1]}")
-    return EXIT_CODES[verdict]
+    print(json.dumps(record, indent=2, sort_keys=True))
+    print("\n".join(["Not claimed:", *(f"  - {claim}" for claim in claims)]))
+    return exit_code
 
 
 def main_prove(chosen: argparse.Namespace) -> int:
@@ -1807,8 +1828,9 @@ def main_prove(chosen: argparse.Namespace) -> int:
 def main_compare(chosen: argparse.Namespace) -> int:
     """Verify two books, print how they relate, and return the worst exit code."""
     reports = [verify(folder, chosen.pin) for folder in (chosen.folder, chosen.other)]
+    vouched = all(report["verdict"] not in {"FAIL", "UNTRUSTED"} for report in reports)
     try:
-        relation, place = compare(chosen.folder, chosen.other)
+        relation, place = compare(chosen.folder, chosen.other, vouched=vouched)
     except (Fault, OSError):
         relation, place = "differs", None
     verdicts = [str(report["verdict"]) for report in reports] + (["FAIL"] if relation == "forked" else [])

@@ -46,8 +46,8 @@ def test_every_line_that_a_seal_covers_is_proved_and_the_proof_shows_it(
 ) -> None:
     for seq in range(len(log.lines) - 1):
         proof = av.prove(folder, 0, seq)
-        record, distrust = av.check_proof(json.loads(json.dumps(proof)), KEY)
-        assert (record, distrust) == (json.loads(log.lines[seq]), None)
+        shown = av.check_proof(json.loads(json.dumps(proof)), KEY)
+        assert shown == (json.loads(log.lines[seq]), None, None)
 
 
 def test_there_is_no_proof_of_what_no_seal_covers(folder: Path, log: LogBuilder) -> None:
@@ -108,7 +108,7 @@ def test_the_commands_prove_and_check(
     proof = tmp_path / "proof.json"
     proof.write_text(capsys.readouterr().out, encoding="utf-8")
     assert run("check", proof, "--pin", pin) == 0
-    assert capsys.readouterr().out.startswith("PASS (exit 0)\n")
+    assert capsys.readouterr().out.startswith("INCLUDED (exit 0)\n")
     assert run("check", proof, "--json") == 3
     report = json.loads(capsys.readouterr().out)
     assert (report["verdict"], report["reasons"]) == ("UNTRUSTED", ["no-pin"])
@@ -136,13 +136,14 @@ def copied(tmp_path: Path) -> Path:
 
 def test_two_copies_are_the_same(folder: Path, log: LogBuilder, copied: Path) -> None:
     log.write(copied)
-    assert av.compare(folder, copied) == ("same", None)
+    assert av.compare(folder, copied, vouched=True) == ("same", None)
 
 
 def test_a_longer_copy_continues_the_other(folder: Path, log: LogBuilder, copied: Path) -> None:
     log.write(copied)
     log.next().open().close().write(copied)
-    assert av.compare(folder, copied) == av.compare(copied, folder) == ("continues", None)
+    assert av.compare(folder, copied, vouched=True) == ("continues", None)
+    assert av.compare(copied, folder, vouched=True) == ("continues", None)
 
 
 @pytest.mark.usefixtures("log")
@@ -154,7 +155,7 @@ def test_two_sealed_stories_of_one_log_are_a_fork_and_a_failure(
     story.change("b1", commit=bb.hex64("another content"))
     LogBuilder().open().play(story).write(copied)
     assert [av.verify(each, pin)["verdict"] for each in (folder, copied)] == ["PASS", "PASS"]
-    assert av.compare(folder, copied) == ("forked", (0, story.seq("b1")))
+    assert av.compare(folder, copied, vouched=True) == ("forked", (0, story.seq("b1")))
     assert run("compare", folder, copied, "--pin", pin) == 1
     assert capsys.readouterr().out.startswith("FAIL (exit 1)\nforked: ")
     assert run("compare", folder, copied, "--pin", pin, "--json") == 1
@@ -165,4 +166,43 @@ def test_what_is_not_sealed_in_both_is_no_fork(folder: Path, log: LogBuilder, co
     cut = copy.deepcopy(log)
     cut.lines = [*log.lines[:4], b'{"body":1}']
     cut.write(copied)
-    assert av.compare(folder, copied) == ("differs", (0, 4))
+    assert av.compare(folder, copied, vouched=True) == ("differs", (0, 4))
+
+
+def test_a_copy_that_somebody_altered_accuses_nobody(
+    folder: Path, log: LogBuilder, copied: Path, pin: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No key is needed to change a letter: what such a copy says of the writer is nothing."""
+    log.write(copied)
+    data = (copied / log.name).read_bytes()
+    (copied / log.name).write_bytes(data.replace(b'"C2"', b'"C1"', 1))
+    assert run("compare", folder, copied, "--pin", pin) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("FAIL (exit 1)\ndiffers: ")
+    assert "forked" not in said
+    assert run("compare", folder, folder) == 3
+
+
+def test_a_line_of_a_book_that_declares_itself_unverifiable_is_as_much_in_doubt(
+    folder: Path, pin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """P3: a proof says no more than the book could."""
+    changes = {"verifiable": False, "unverifiable_because": ["tool-unrestricted"]}
+    LogBuilder(changes=changes).open().close().write(folder)
+    proof = tmp_path / "proof.json"
+    proof.write_text(json.dumps(av.prove(folder, 0, 0)), encoding="utf-8")
+    assert run("check", proof, "--pin", pin) == 4
+    assert capsys.readouterr().out.startswith("UNVERIFIABLE (exit 4)\n")
+
+
+def test_a_proof_that_says_a_thing_twice_is_none(
+    folder: Path, log: LogBuilder, pin: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log.write(folder)
+    proof = tmp_path / "proof.json"
+    text = json.dumps(av.prove(folder, 0, 12))
+    proof.write_text(text[:-1] + ',"line":"{}"' + text[-1:], encoding="utf-8")
+    assert run("check", proof, "--pin", pin) == 1
+    proof.write_text('{"line":"{}",' + text[1:], encoding="utf-8")
+    assert run("check", proof, "--pin", pin) == 1
+    assert "proof-malformed" in capsys.readouterr().out

@@ -43,8 +43,8 @@ def test_at_the_first_time_the_state_is_made_and_claims_nothing(folder: Path, pi
         "book": bb.BOOK,
         "log": 1,
         "log_id": second.log_id,
-        "size": len(second.lines) - 1,
-        "root": bb.merkle_root([bb.leaf(line) for line in second.lines[:-1]]).hex(),
+        "size": len(second.lines),
+        "root": bb.merkle_root([bb.leaf(line) for line in second.lines]).hex(),
     }
 
 
@@ -56,7 +56,7 @@ def test_a_book_that_goes_on_from_what_was_seen_passes_and_says_so(
     second.next().open().close().write(folder)
     report = av.verify(folder, pin, None, state)
     assert report["verdict"] == "PASS"
-    assert report["anchors"] == [{"kind": "state", "log": 1, "size": len(second.lines) - 1}]
+    assert report["anchors"] == [{"kind": "state", "log": 1, "size": len(second.lines)}]
     assert av.NOT_ANCHORED not in report["claims_not_made"]
     av.write_state(state, report)
     assert json.loads(state.read_text(encoding="ascii"))["log"] == 2
@@ -89,6 +89,29 @@ def test_a_log_cut_before_what_was_seen_is_a_failure(folder: Path, pin: Path, st
     look(folder, pin, state)
     (folder / log.name).write_bytes(b"".join(line + b"\n" for line in log.lines[:3]))
     assert look(folder, pin, state)[0] == "FAIL"
+
+
+def test_the_state_cannot_be_walked_back_by_taking_off_seals(folder: Path, pin: Path, state: Path) -> None:
+    """Without any key: cut the last seal off a log that is still open, then let the writer account for it."""
+    log = LogBuilder().open()
+    for _ in range(3):
+        log.entry(bb.Step("again", "backend", bb.backend(bb.LOCAL, "L2")))
+        log.seal()
+    log.write(folder)
+    assert look(folder, pin, state)[0] == "INCOMPLETE"
+    before, lines = state.read_bytes(), list(log.lines)
+    log.lines = lines[:-1]
+    log.write(folder)
+    assert look(folder, pin, state)[0] == "FAIL"
+    assert state.read_bytes() == before
+    log.lines = lines[:4]
+    log.write(folder)
+    after = log.next().open()
+    after.entry(log.recovery())
+    after.seal()
+    after.close().write(folder)
+    assert av.verify(folder, pin)["verdict"] == "PASS"
+    assert look(folder, pin, state) == ("FAIL", [("state-differs", 0)])
 
 
 def test_a_failure_leaves_the_state_as_it_was(folder: Path, pin: Path, state: Path) -> None:
