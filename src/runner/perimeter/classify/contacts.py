@@ -31,6 +31,12 @@ _CALL: Final = (
 )
 _ABROAD: Final = rf"(?:^|[^0-9A-Za-z+.]|[^0-9]\.)((?:\+|00 ?)[1-9](?:[ ./()\-]{{0,2}}[0-9]){{7,14}}){_END}"
 _ABROAD_TRIGGER: Final = r"(?:\+|(?:^|[^0-9])00 ?)[1-9][ ./()\-]{0,2}[0-9]"
+_COORDINATE: Final = r"-?[0-9]{1,3}(?:\.[0-9]{1,8})?(?:,? ?[A-Z] ?|,? ?-|,? |,)"
+_COORDINATES: Final = (
+    rf"(?i)(?:^|[^0-9.])(?:{_COORDINATE}){{4}}$|"
+    rf"(?:^|[^a-z])(?:d|points|viewbox)=[\"'](?:[A-Z] ?)?(?:{_COORDINATE}){{1,8}}$"
+)
+"""Numbers of up to three digits in one line before a number: four, or all since an attribute of SVG began."""
 _MONTH: Final = (
     r"(?:gennaio|febbraio|marzo|aprile|maggio|giugno|luglio|agosto|settembre|ottobre|novembre|dicembre)"
 )
@@ -117,6 +123,7 @@ CONTACTS: Final = (
         check=phones.mobile,
         context=_CALL,
         trigger=r"3[2-9][0-9][ .\-][0-9]{2}",
+        amid=_COORDINATES,
     ),
     Rule(
         name="phone-international",

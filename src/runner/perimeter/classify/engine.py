@@ -65,6 +65,7 @@ class _Detector:
     rule: Rule
     pattern: Pattern
     context: Pattern | None
+    amid: Pattern | None
 
 
 class _Verdicts:
@@ -108,6 +109,7 @@ class Classifier:
                 rule=rule,
                 pattern=compile_pattern(rule.pattern),
                 context=compile_pattern(rule.context) if rule.context else None,
+                amid=compile_pattern(rule.amid) if rule.amid else None,
             )
             for rule in rules
         )
@@ -203,9 +205,15 @@ def _search(detector: _Detector, reading: Reading, source: bytes, verdicts: _Ver
         if rule.stands is not None and not rule.stands(*_in_place(reading, (start, end))):
             continue
         if reading.counts(start, end) and (
-            by_shape or _corroborated(detector.context, reading, (start, end), source)
+            (by_shape and not _is_amid(detector.amid, reading, (start, end)))
+            or _corroborated(detector.context, reading, (start, end), source)
         ):
             yield _hit(rule, reading, start, end)
+
+
+def _is_amid(amid: Pattern | None, reading: Reading, found: tuple[int, int]) -> bool:
+    """Say whether `amid`, which makes a shape worth nothing, stands right before what was found."""
+    return amid is not None and amid.search(reading.surroundings(*found)[0]) is not None
 
 
 def _corroborated(context: Pattern | None, reading: Reading, found: tuple[int, int], source: bytes) -> bool:
@@ -279,6 +287,7 @@ def _version(rules: Sequence[Rule], registers: Registers) -> str:
             rule.check.__qualname__,
             "" if rule.stands is None else rule.stands.__qualname__,
             rule.context,
+            rule.amid,
             str(rule.needs_context),
             str(rule.distinctive),
             rule.role.value,

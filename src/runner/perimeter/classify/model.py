@@ -68,6 +68,9 @@ class Rule:
     near such a word; without, only in a derived view (percent, base64 and so on) is it asked for,
     and `distinctive` waives even that: the shape cannot arise by chance.
 
+    `amid`, when given, is what right before a candidate makes its shape worth nothing, as numbers do before a
+    number; it ends in `$`. There too a hit counts only near a word of `context`.
+
     `trigger`, when given, is a cheaper pattern that holds wherever `pattern` can: the prefilter
     uses it instead.
 
@@ -85,11 +88,12 @@ class Rule:
     distinctive: bool = False
     role: Role = Role.FINDING
     trigger: str = ""
+    amid: str = ""
     stands: Callable[[str, str], bool] | None = None
 
     def __post_init__(self) -> None:
         """Refuse a rule that could never hit; raise `ValueError` naming the rule and the fix."""
-        if self.needs_context and not self.context:
+        if (self.needs_context or self.amid) and not self.context:
             raise ValueError(f"rule {self.name!r} needs a context but names none: give it `context`")
 
 

@@ -46,6 +46,8 @@ def test_a_pattern_that_is_not_linear_is_refused(pattern: str) -> None:
 def test_a_rule_that_can_never_hit_is_refused() -> None:
     with pytest.raises(ValueError, match="client"):
         Rule(name="client", kind="x", data_class=DataClass.C1, pattern="a", needs_context=True)
+    with pytest.raises(ValueError, match="'client' needs a context"):
+        Rule(name="client", kind="x", data_class=DataClass.C1, pattern="a", amid="b$")
 
 
 class _OutOfMemory:

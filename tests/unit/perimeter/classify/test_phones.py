@@ -116,3 +116,34 @@ def test_what_people_say_before_their_number_is_a_word_of_a_telephone(text: str,
 )
 def test_coordinates_and_numbers_without_a_word_are_no_telephone(text: str) -> None:
     assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<polygon points="12 40 327 425 876"/>',
+        '<path d="M T 174 545 310 728 S 860 328 198 204 C 184 562 8 10"/>',
+        "<path d='M 10 328 198 204 Z'/>",
+        '<svg viewBox="0 0 328 198 204">',
+        "561 400 86.25 15 326 595 569",
+    ],
+)
+def test_coordinates_are_no_telephone_numbers(text: str) -> None:
+    """P3's price: a drawing is not denied for three numbers in a row that a mobile number could be."""
+    assert found(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ('<path d="M T 174 545 310 728"/><text>cell. di Ada 12 40 15 20 327 425 8761</text>', "327 425 8761"),
+        ("1 333 123 4567\n2 347 123 4567\n3 320 123 4567\n4 331 123 4567", "331 123 4567"),
+        ("333 123 4567 347 123 4567 320 123 4567", "320 123 4567"),
+        ("Ada, 12 3 80, 347 555 0162", "347 555 0162"),
+        ('<a title="327 425 8761">', "327 425 8761"),
+        ('<path d="327 425 8761"/>', "327 425 8761"),
+    ],
+)
+def test_what_is_no_list_of_coordinates_still_is_one(text: str, number: str) -> None:
+    """I6: a word that speaks of a telephone decides; so do columns and rows of numbers of telephones."""
+    assert number in found(text)
