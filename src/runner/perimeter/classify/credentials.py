@@ -28,10 +28,33 @@ def _shape(name: str, shape: str, *, kind: str = "api_key", check: Check = whole
     )
 
 
-_NAMED: Final = (
-    r"(?:pass(?:word|wd|phrase|code)?|pwd|parola d'ordine|credenziali?|secret|segreto|"
-    r"(?:api|access|secret|private|auth|encryption|signing)[ _\-]?(?:key|token)|token|client[ _\-]?secret|"
-    r"chiave (?:di accesso|segreta|privata|api))"
+def _named(name: str, words: str, check: Check) -> tuple[Rule, Rule]:
+    """Return the rules for what stands behind one of `words`, and for a field whose name ends with one."""
+    behind = Rule(
+        name=f"named-{name}",
+        kind="password",
+        data_class=DataClass.C3,
+        pattern=rf"(?i){words}[\"']?\s{{0,3}}(?::=|=>|:|=|e'? |is )\s{{0,3}}[\"']?([^\s\"'<>]{{6,200}})",
+        check=check,
+        distinctive=True,
+        trigger=rf"(?i){words}[\"'\s]*(?::|=|e|is )",
+    )
+    below = Rule(
+        name=f"{name}-under-its-name",
+        kind="password",
+        data_class=DataClass.C3,
+        pattern=r"^\s{0,3}([^\s\"'<>]{6,200})\s{0,3}$",
+        check=check,
+        context=rf"(?i){words}$",
+        needs_context=True,
+    )
+    return behind, below
+
+
+_PASSWORDS: Final = r"(?:pass(?:word|wd|phrase|code)?|pwd|parola d'ordine|credenziali?)"
+_TOKENS: Final = (
+    r"(?:secret|segreto|(?:api|access|secret|private|auth|encryption|signing)[ _\-]?(?:key|token)|token|"
+    r"client[ _\-]?secret|chiave (?:di accesso|segreta|privata|api))"
 )
 
 CREDENTIALS: Final = (
@@ -80,23 +103,7 @@ CREDENTIALS: Final = (
         distinctive=True,
         trigger=r"://[^\s/@]+@",
     ),
-    Rule(
-        name="named-secret",
-        kind="password",
-        data_class=DataClass.C3,
-        pattern=rf"(?i){_NAMED}[\"']?\s{{0,3}}(?::=|=>|:|=|e'? |is )\s{{0,3}}[\"']?([^\s\"'<>]{{6,200}})",
-        check=checks.secret_value,
-        distinctive=True,
-        trigger=rf"(?i){_NAMED}[\"'\s]*(?::|=|e|is )",
-    ),
-    Rule(
-        name="secret-under-its-name",
-        kind="password",
-        data_class=DataClass.C3,
-        pattern=r"^\s{0,3}([^\s\"'<>]{6,200})\s{0,3}$",
-        check=checks.secret_value,
-        context=rf"(?i){_NAMED}$",
-        needs_context=True,
-    ),
+    *_named("password", _PASSWORDS, checks.password_value),
+    *_named("secret", _TOKENS, checks.secret_value),
 )
-"""Every credential rule; the last one hits a text that is one word and whose `source` names a secret."""
+"""Every credential rule. Those under a name hit a text that is one word and whose `source` names a secret."""

@@ -50,7 +50,13 @@ _ROLES: Final = _words(_LISTS["role"])
 """Words that stand behind a title in place of a name."""
 _NONE: Final = _words(_LISTS["not"]) | _ROLES
 _PARTICLES: Final = _words(_LISTS["particle"])
-_PLACES: Final = frozenset({"villa", "piazza", "palazzo", "rifugio", "casa", "hotel", "residence", "cascina"})
+PLACES: Final = frozenset({"villa", "piazza", "palazzo", "rifugio", "casa", "hotel", "residence", "cascina"})
+"""Places that are called after somebody, and surnames too."""
+_TO_A_PLACE: Final = re.compile(
+    r"(?i)\b(?:ad?|in|d[ai]|del(?:la)?|dal(?:la)?|alla|presso|verso|fra|tra|at|of|from|to|near|"
+    rf"{'|'.join(sorted(PLACES))}) $"
+)
+_VISITED: Final = re.compile(r"(?i)\b(?:visit[oa] (?:a|di)|fra|tra|between) $")
 _ORDINARY: Final = read_sections("ordinary.txt")
 _BEFORE_THINGS: Final = _words(_ORDINARY["before"])
 """Words right behind which a thing is called something, and nobody stands."""
@@ -75,13 +81,22 @@ def titled_name(candidate: str) -> int:
 def full_name(candidate: str) -> int:
     """Accept the leading part of two words or more that may be a person's name, particles not counted.
 
-    A place that is called after somebody is a place, though its first word is a surname too: "Villa Giulia".
     Behind an initial one word is enough.
     """
-    first, _, second = candidate.partition(" ")
-    if first.lower() in _PLACES and second.lower() in GIVEN:
-        return 0
     return _leading(candidate, least=1 if candidate[1:2] == "." else 2)
+
+
+def lone_name(candidate: str) -> int:
+    """Accept a full name that nothing introduces and nothing follows.
+
+    A place that is called after somebody is a place then: "Villa Giulia". In capitals it may be an entry.
+    """
+    return 0 if _is_like_a_place(candidate) and not candidate.isupper() else full_name(candidate)
+
+
+def _is_like_a_place(candidate: str) -> bool:
+    first, _, second = candidate.lower().partition(" ")
+    return first in PLACES and second in GIVEN
 
 
 def any_name(candidate: str) -> int:
@@ -130,6 +145,16 @@ def stands_freely(before: str, candidate: str) -> bool:
     if candidate.split(" ", 1)[0].isupper() and (word is None or word[1].isupper()):
         return False
     return word is None or word[1].lower() not in _BEFORE_THINGS
+
+
+def stands_as_somebody(before: str, candidate: str) -> bool:
+    """Say whether `candidate`, if it is called like a place, is not where one goes or comes from."""
+    return not _is_like_a_place(candidate) or _TO_A_PLACE.search(before) is None
+
+
+def stands_as_introduced(before: str, candidate: str) -> bool:
+    """Say the same behind what introduces persons: `visita a` and `tra` do so with places as well."""
+    return not _is_like_a_place(candidate) or _VISITED.search(before) is None
 
 
 def _is_unusual(word: str) -> bool:

@@ -8,12 +8,12 @@ shape, and by what does not stand before it. Leaves a name inside a firm's, a st
 Carries I6: somebody who is named is found though nobody has registered the name.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify import names
-from runner.perimeter.classify.model import Rule
+from runner.perimeter.classify.model import Check, Role, Rule
 
 _EDGE: Final = r"(?:^|[^0-9A-Za-z])"
 _END: Final = r"(?:$|[^0-9A-Za-z])"
@@ -70,45 +70,74 @@ _SIMPLE: Final = r"[A-Z][A-Za-z'\-]{0,40}[A-Za-z]"
 """A word of a name, loosely: most candidates are refused, so they should be found cheaply."""
 
 
-def _person(name: str, pattern: str, *, trigger: str, full: bool = True) -> Rule:
+_LIKE_A_PLACE: Final = rf"{_any_case(names.PLACES)} {_GIVEN}"
+"""Somebody whose surname is a place's word, or the place: "Villa Giulia". A subject may be about either."""
+
+
+def _person(
+    name: str,
+    pattern: str,
+    *,
+    trigger: str,
+    check: Check = names.full_name,
+    stands: Callable[[str, str], bool] | None = None,
+) -> Rule:
     return Rule(
         name=name,
         kind="person",
         data_class=DataClass.C2,
         pattern=pattern,
-        check=names.full_name if full else names.any_name,
+        check=check,
         distinctive=True,
         trigger=trigger,
+        stands=stands,
     )
 
 
 PERSONS: Final = (
     _person(
         "person-introduced",
-        rf"(?:{_INTRODUCED}|{_HEADER})({_LED}){_END}",
-        trigger=rf"(?:{_INTRODUCED}|{_HEADER})[A-Z]",
+        rf"(?:{_INTRODUCED}|{_HEADER})({_LED}|{_LIKE_A_PLACE}){_END}",
+        trigger=rf"(?:{_INTRODUCED}|{_HEADER})(?:[A-Z]|{_any_case(names.PLACES)} )",
+        stands=names.stands_as_introduced,
     ),
     _person("person-followed", rf"{_EDGE}({_LED}){_AFTER}", trigger=rf"[A-Za-z'.]{_AFTER}"),
-    _person("person-signing", rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)", trigger=_CLOSING, full=False),
+    _person(
+        "person-signing", rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)", trigger=_CLOSING, check=names.any_name
+    ),
     _person(
         "person-greeted",
         rf"{_GREETING}({_ANY})(?:[ \t]*[,!:\n]|$)",
         trigger=_GREETING,
-        full=False,
+        check=names.any_name,
     ),
     _person(
-        "person-labelled", rf"{_EDGE}{_LABEL}({_ANY}){_END}", trigger=rf"{_EDGE}{_LABEL}[A-Za-z]", full=False
+        "person-labelled",
+        rf"{_EDGE}{_LABEL}({_ANY}){_END}",
+        trigger=rf"{_EDGE}{_LABEL}[A-Za-z]",
+        check=names.any_name,
     ),
     _person(
         "person-in-columns",
         rf"(?:^|\n){_COLUMNS}({_ANY}) ?[|;,\t]",
         trigger=r"(?i:cognome|surname|nominativo|last name)",
-        full=False,
+        check=names.any_name,
     ),
     _person(
         "person-of-the-lexicon",
         rf"{_EDGE}({_GIVEN}(?: {_GIVEN})?{_NEXT}{{1,2}}|(?:{_SURNAME}|[A-Z][A-Z']{{3,24}}) {_GIVEN}){_END}",
         trigger=rf"{_EDGE}{_GIVEN} [A-Zabdeltv]|{_EDGE}(?:{_SURNAME}|[A-Z][A-Z']{{3,24}}) {_GIVEN}",
+        check=names.lone_name,
+        stands=names.stands_as_somebody,
+    ),
+    Rule(
+        name="perhaps-a-person",
+        kind="person",
+        data_class=DataClass.C0,
+        pattern=rf"{_EDGE}({_LIKE_A_PLACE}){_END}",
+        distinctive=True,
+        role=Role.MARKER,
+        stands=names.stands_as_somebody,
     ),
     Rule(
         name="person-by-shape",

@@ -33,7 +33,8 @@ SHAPES = {
     "private-key-block": "-----BEGIN RSA PRIVATE KEY-----\nMIIB" + TAIL + "\n-----END RSA PRIVATE KEY-----",
     "bearer-token": "Authorization: Bearer " + TAIL,
     "credentials-in-address": "postgres://studio:Segreta99@db.example.org/atti",
-    "named-secret": "password: Genova!1958",
+    "named-password": "password: Genova!1958",
+    "named-secret": "client_secret: Genova!1958",
 }
 
 
@@ -56,7 +57,11 @@ def test_every_shape_is_found_inside_base64(rule: str) -> None:
 def test_the_table_above_covers_every_credential_rule() -> None:
     from runner.perimeter.classify.credentials import CREDENTIALS  # noqa: PLC0415 - used by this test alone
 
-    assert {rule.name for rule in CREDENTIALS} == {*SHAPES, "secret-under-its-name"}
+    assert {rule.name for rule in CREDENTIALS} == {
+        *SHAPES,
+        "password-under-its-name",
+        "secret-under-its-name",
+    }
 
 
 def test_the_span_is_the_secret_and_not_its_name() -> None:
@@ -82,12 +87,41 @@ def test_a_span_holds_no_text() -> None:
     "value",
     [
         *["********", "<password>", "changeme1!", "${DB_PASSWORD}", "aaaaaa11", "parola", "your_password1"],
-        *["YOUR_API_KEY_1", "example1", "redacted123", "sk-...12ab", "max_tokens2", "k8s-secret"],
-        *["my-secret-2", "access_token_2"],
+        *["YOUR_API_KEY_1", "example1", "redacted123", "sk-...12ab", "your-secret-key-1"],
     ],
 )
-def test_a_placeholder_or_the_name_of_a_secret_is_no_secret(value: str) -> None:
-    assert Classifier().classify(f"password: {value}").spans == ()
+def test_a_placeholder_is_no_secret(value: str) -> None:
+    for name in ("password", "token"):
+        assert Classifier().classify(f"{name}: {value}").spans == ()
+
+
+NAMES = ["max_tokens2", "k8s-secret", "access_token_2", "API_KEY_1", "client_secret2", "db.secret.ref1"]
+
+
+@pytest.mark.parametrize("value", NAMES)
+def test_the_name_of_a_secret_is_no_secret_but_a_password_may_look_like_it(value: str) -> None:
+    for name in ("token", "secret", "api_key"):
+        assert Classifier().classify(f"{name}: {value}").spans == ()
+        assert Classifier().classify(value, source=name).spans == ()
+    for name in ("password", "pwd", "passphrase"):
+        assert Classifier().classify(f"{name}: {value}").data_class is DataClass.C3
+        assert Classifier().classify(value, source=name).data_class is DataClass.C3
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *["luna-secret-24", "mario_key_77", "gatto-password-9", "ROSSI_KEY_99", "my-key-9", "k9x-key-a1b"],
+        *["a1b-token-c2d", "milan-null-899", "my_secret_2", "correct_horse_key9", "your.dog.name.9"],
+        *["none-shall-pass-9!", "null_key_9", "key_12_secret_34", "token9", "example-luna-9"],
+    ],
+)
+@pytest.mark.parametrize("name", ["password", "pwd", "passphrase", "token", "secret", "api_key"])
+def test_i6_a_word_of_programs_inside_a_secret_does_not_free_it(name: str, value: str) -> None:
+    said = f"ecco {name}: {value} fine"
+    entities = "".join(f"&#{ord(letter)};" for letter in said)
+    for text in (said, entities, base64.b64encode(said.encode()).decode()):
+        assert classify_text(text).data_class is DataClass.C3
 
 
 @pytest.mark.parametrize(
@@ -107,4 +141,4 @@ def test_a_placeholder_or_the_name_of_a_secret_is_no_secret(value: str) -> None:
 )
 def test_a_word_of_placeholders_inside_a_secret_does_not_free_it(value: str) -> None:
     (span,) = Classifier().classify(f"password={value}").spans
-    assert (span.data_class, span.rule) == (DataClass.C3, "named-secret")
+    assert (span.data_class, span.rule) == (DataClass.C3, "named-password")

@@ -141,12 +141,46 @@ def test_a_wrong_word_list_names_its_line(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Villa Giulia", "Visita a Villa Giulia domani", "Hotel Villa Paola", "Piazza Maria"]
+    "text",
+    [
+        *[
+            "Villa Giulia",
+            "Visita a Villa Giulia domani",
+            "Hotel Villa Paola",
+            "Piazza Maria",
+            "a villa giulia",
+        ],
+        *["il museo di Villa Giulia", "IL MUSEO DI VILLA GIULIA", "tra Villa Giulia e Casa Maria"],
+        "un convegno sulla depressione a Villa Giulia",
+    ],
 )
 def test_a_place_that_is_called_after_somebody_is_nobody(text: str) -> None:
-    assert not [span for span in classify_text(text).spans if span.kind == "person"]
+    assert not [span for span in classify_text(text).spans if span.kind in {"person", "health"}]
 
 
-@pytest.mark.parametrize("text", ["Giulia Villa", "sig.ra Villa Giulia", "Villa Maria Rossi"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["VILLA GIULIA soffre di depressione.", "Villa Giulia ha la depressione", "Villa Giulia has HIV"],
+        *["la signora villa giulia, in cura per HIV", "Paziente: Villa Giulia. Diagnosi: HIV."],
+        *["villa giulia soffre di depressione", "Dr. Villa Giulia, HIV", "Paziente: PALAZZO ANNA, HIV"],
+        *["Villa Giulia, nata a Roma, ha il diabete", "l'imputata Palazzo Anna ha l'HIV"],
+    ],
+)
+def test_i6_somebody_called_like_a_place_is_who_a_subject_is_about(text: str) -> None:
+    encoded = base64.b64encode(f"ecco: {text} fine".encode()).decode()
+    for each in (text, f"blob {encoded}"):
+        assert classify_text(each).data_class is DataClass.C3
+
+
+def test_i6_somebody_called_like_a_place_is_found_behind_a_label_in_an_encoded_text() -> None:
+    encoded = base64.b64encode(b"ecco qui, Contact: Palazzo Anna, fine").decode()
+    assert "person" in {span.kind for span in classify_text(f"blob {encoded}").spans}
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["Giulia Villa", "sig.ra Villa Giulia", "Villa Maria Rossi", "VILLA GIULIA", "la signora villa giulia"],
+)
 def test_somebody_called_like_a_place_is_somebody(text: str) -> None:
     assert [span.kind for span in classify_text(text).spans] == ["person"]
