@@ -62,7 +62,7 @@ _BEFORE_THINGS: Final = _words(_ORDINARY["before"])
 """Words right behind which a thing is called something, and nobody stands."""
 _COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
 _COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
-_LAST_WORD: Final = re.compile(r"([A-Za-z]+'?)[,:]? ?['\"]?$")
+_LAST_WORD: Final = re.compile(r"(?<![A-Za-z])([A-Za-z]++'?)[,:]? ?['\"]?$")
 _VOWELS: Final = frozenset("aeiouy")
 _SHORTEST: Final = 3
 """Letters of the shortest word that is a name by its shape: shorter ones are abbreviations."""

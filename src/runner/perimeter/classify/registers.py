@@ -53,8 +53,7 @@ _ORGANISATIONS: Final = frozenset(
 """Words that make a name an organisation's: all of its words must then be there, and in order."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Mention:
+class Mention(NamedTuple):
     """A client's name in a folded text: a half-open range of its bytes, and how it was recognised."""
 
     start: int

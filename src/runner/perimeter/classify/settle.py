@@ -42,21 +42,36 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
     Only of what stands in the clear: a place inside an encoding is the whole of it, and says nothing.
     """
     spans = [span for span in spans if is_clear(span.view)]
-    kinds: dict[tuple[int, int], set[str]] = {}
+    kinds = _kinds(spans)
     firms: dict[int, int] = {}
     inside = sorted((span.start, span.end) for span in spans if span.kind == _FIRM)
     for span in spans:
-        kinds.setdefault((span.start, span.end), set()).add(span.kind)
         if span.kind == _FIRM:
             firms[span.start] = max(span.end, firms.get(span.start, 0))
     around = sorted((span.start, span.end) for span in spans if _is_around(span))
     return frozenset(
         span
         for span in spans
-        if not _AT_THE_SAME_PLACE.get(span.kind, frozenset()).isdisjoint(kinds[span.start, span.end])
+        if (span.kind in _AT_THE_SAME_PLACE and _is_another(span, kinds))
         or (span.kind == "person" and (firms.get(span.start, 0) >= span.end or _inside(span, around)))
         or (span.rule == _BY_SHAPE and _inside(span, inside))
     )
+
+
+def _kinds(spans: Sequence[Span]) -> Mapping[tuple[int, int], set[str]]:
+    """Return which kinds were found at the very place of each of `spans` that another kind may overrule."""
+    kinds: dict[tuple[int, int], set[str]] = {
+        (span.start, span.end): set() for span in spans if span.kind in _AT_THE_SAME_PLACE
+    }
+    for span in spans if kinds else ():
+        if (span.start, span.end) in kinds:
+            kinds[span.start, span.end].add(span.kind)
+    return kinds
+
+
+def _is_another(span: Span, kinds: Mapping[tuple[int, int], set[str]]) -> bool:
+    """Say whether what was found at the place of `span` is better read as another of `kinds`."""
+    return not _AT_THE_SAME_PLACE[span.kind].isdisjoint(kinds[span.start, span.end])
 
 
 def _is_around(span: Span) -> bool:
