@@ -19,7 +19,15 @@ from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import MAX_MEDIA_BYTES, Block, Media, Message, Role
 from runner.kernel.ports import Locality
-from runner.perimeter.classify import FRAGMENTS, Classifier, EchoIndex, carried, is_picture, texts_in
+from runner.perimeter.classify import (
+    FRAGMENTS,
+    Classifier,
+    EchoIndex,
+    carried,
+    classify_text,
+    is_picture,
+    texts_in,
+)
 from runner.perimeter.release import Rules
 from runner.testing import FakeClassifier
 
@@ -310,13 +318,46 @@ def test_i6_media_that_repeat_a_labelled_source_take_its_class(make_world: Any) 
     assert block.label.data_class is DataClass.C3
 
 
-@pytest.mark.parametrize("chance", ["y8GcU@O.SJ", "WF_@3.bC>a#", ",i_@yqO.NA", "#5{&r@I.UW", "|?e?5I@9.eiT"])
+@pytest.mark.parametrize(
+    "chance",
+    [
+        *["y8GcU@O.SJ", "WF_@3.bC>a#", ",i_@yqO.NA", "#5{&r@I.UW", "|?e?5I@9.eiT", "hQ{abC@d.it"],
+        *["kXyzW@a.Zq", "pwd Xk9Zq2#", "token#aZ3$kk"],
+    ],
+)
 def test_chance_in_the_points_of_a_picture_is_no_text(chance: str) -> None:
     assert "".join(texts_in(b"\xff\x80\x01" * 9 + chance.encode() + b"\xff\x80\x01" * 9)) == ""
 
 
 @pytest.mark.parametrize(
-    "said", ["info@abc.it", "Mario Rossi", "333 1234567", "ROSSI MARIO", "y8GcU@O.SJ is written"]
+    "said",
+    [
+        *["info@abc.it", "Mario Rossi", "333 1234567", "ROSSI MARIO", "y8GcU@O.SJ is written"],
+        *["targa AB123CD", "DNI 12345678Z", '"Mario Rossi"', "Ugo McDonald"],
+    ],
 )
 def test_i6_what_is_made_like_words_is_read_wherever_it_stands(said: str) -> None:
     assert said in list(texts_in(b"\xff\x80\x01" * 9 + said.encode() + b"\xff\x80\x01" * 9))
+
+
+@pytest.mark.parametrize(
+    ("said", "data_class"),
+    [
+        *[
+            (said, DataClass.C3)
+            for said in ("password:Xk9Zq2", "pwd:Luna2024!", "token=aZ3$kk9Q", "pwd is Lu4na!x9")
+        ],
+        *[
+            (said, DataClass.C2)
+            for said in ("mRossi@pec.it", "McDonald@a.it", "MRossi85@pec.it", "mario_r@a.it")
+        ],
+    ],
+)
+def test_i6_what_chance_does_not_make_counts_in_the_points_of_a_picture(
+    said: str, data_class: DataClass
+) -> None:
+    points = b"\x90\x81\x9f" * 9 + said.encode() + b"\x90\x81\x9f" * 9
+    drawn = png(chunk(b"IDAT", zlib.compress(points, 0)))
+    frame = bytes.fromhex("ffd8ffc0000b080004000401011100ffda0008010100003f00") + points + b"\xff\xd9"
+    for picture in (drawn, frame):
+        assert max(classify_text(text).data_class for text in texts_in(picture)) is data_class

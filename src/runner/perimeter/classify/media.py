@@ -52,10 +52,21 @@ _IN_NOISE: Final = _runs(10, _ACCENTED)
 """In random bytes, such as the points of a picture, shorter or stranger runs look like addresses of mail, or
 like words in two alphabets, now and then."""
 _LONG: Final = 16
-_WORDS: Final = re.compile(r"(?:[A-Z]?[a-z]+|[A-Z]+|[0-9]+|[a-z]+[0-9]+|[A-Z]+[0-9]+|[0-9]+[a-z]+)")
-_SIGNS: Final = re.compile(r"[\s@._:,;'/+\-]+")
+_WORDS: Final = re.compile(
+    r"(?:[A-Z]?[a-z]+|[A-Z][a-z]+[A-Z][a-z]{2,}|[A-Z]+|[0-9]+|[a-z]+[0-9]+|[A-Z]+[0-9]+|[0-9]+[a-z]+|[0-9]{2,}[A-Z]|"
+    r"[A-Z]{1,3}[0-9]{2,9}[A-Z]{1,3})"
+)
+_SIGNS: Final = re.compile(r"[\s@._:,;'/+()\"\-]+")
 """In noise, what is shorter than `_LONG` counts if it is made like words, numbers and addresses are: chance
 makes an address of mail in every hundredth picture of a megabyte, and hardly ever one that looks like any."""
+_TOLD: Final = re.compile(
+    r"(?i)(?:pass(?:word|wd|phrase|code)?|pwd|secret|segreto|credenziali?|token|"
+    r"(?:api|access|secret|private|auth)[ _\-]?key)[\"']?\s{0,3}(?:[:=]|e'? |is )|"
+    r"[a-z]{4}[a-z0-9._%+\-]*@(?:[a-z0-9\-]+\.)+(?:"
+    "at|be|ch|com|de|edu|es|eu|fr|gov|ie|info|it|nl|net|org|pl|pt|ro|uk"
+    r")(?![a-z0-9])"
+)
+"""What chance does not make: a secret behind its name; a name in an address of mail below a known domain."""
 _CONTROLS: Final = bytes([*range(9), 11, *range(14, 32), 127])
 _INLINE: Final = (
     r"(?i)</?(?:a|b|em|font|i|span|strong|sub|sup|text|textpath|tref|tspan|u|wbr)(?:\s[^<>]*)?/?>"
@@ -193,14 +204,17 @@ def _read(
     """Yield what can be read in `data` by each of `encodings`; what does not touch is kept apart."""
     for encoding, runs in encodings:
         found = [data[match[0][0] : match[0][1]].decode(encoding, "replace") for match in runs.finditer(data)]
-        found = [run for run in found if not noise or len(run) >= _LONG or _is_like_words(run)]
+        found = [run for run in found if not noise or len(run) >= _LONG or _is_said(run)]
         if found:
             yield from _with_markup("\n\n".join(found))
 
 
-def _is_like_words(run: str) -> bool:
-    """Say whether `run` is made of words and numbers, each in one case, and the signs of addresses."""
-    return all(not part or _WORDS.fullmatch(part) for part in _SIGNS.split(fold(run).data.decode("ascii")))
+def _is_said(run: str) -> bool:
+    """Say whether `run` holds `_TOLD`, or is made of words, numbers and codes, and the signs between them."""
+    folded = fold(run).data.decode("ascii")
+    return _TOLD.search(folded) is not None or all(
+        not part or _WORDS.fullmatch(part) for part in _SIGNS.split(folded)
+    )
 
 
 def _as_text(data: bytes) -> str:
