@@ -44,8 +44,10 @@ _Parts: TypeAlias = tuple[str | Block, ...]
 async def next_calls(session: Session) -> Calls | Answer:
     """Return what the model asks for, in the first tier that works; raise `Stop` when none does.
 
-    A tier that was given up is not tried again in this run. Why stands among the steps, and on record.
+    A tier that was given up is not tried again in this run. Why stands among the steps, and on record. The
+    first turn of a run settles the order, see `Session.find_tiers`. Raises `TraceError` as well.
     """
+    await session.find_tiers()
     problem = INVALID
     for tier in session.tiers:
         proposal = await propose(session, tier)

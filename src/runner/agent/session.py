@@ -49,8 +49,8 @@ class Session:
         """The question in every wording it was searched in."""
         self.read: list[tuple[Block, tuple[Excerpt, ...]]] = []
         """What tools returned: each block, and the lines of it that may be quoted."""
-        self.tiers = client.tiers
-        """How calls are asked for, in order. A run that fell from one does not go back to it."""
+        self.tiers: tuple[Tier, ...] = ()
+        """How calls are asked for, in order; see `find_tiers`. A run that fell from one does not go back."""
         self.unread = 0
         """How many files could not be read as text, in the call that met most of them."""
         self._client = client
@@ -154,6 +154,19 @@ class Session:
     def newest(self) -> tuple[Block, tuple[Excerpt, ...]]:
         """Return what the last tool call returned. Raises `IndexError` before the first."""
         return self.read[-1]
+
+    async def find_tiers(self) -> None:
+        """Settle `tiers`, once per run: the order of the profile, or what the backend was seen to do.
+
+        The backend is asked at the first need of a runtime. That is no part of the task: it has no content,
+        and its tokens are not counted here. Raises `TraceError`.
+        """
+        if self.tiers:
+            return
+        if self._client.may_probe:
+            self.think("probing the backend")
+            await self._client.capabilities()
+        self.tiers = self._client.tiers
 
     def think(self, about: str) -> None:
         """Say what the model is about to do."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import Final
 
 from runner.kernel.messages import JsonObject
-from runner.kernel.tiers import Tier
+from runner.kernel.tiers import WITHOUT_NATIVE, Tier
 
 
 class Standing(StrEnum):
@@ -154,7 +154,10 @@ def tiers_for(capabilities: Capabilities) -> tuple[Tier, ...]:
     """Return the tiers to try on a backend of these capabilities, the best first; text is always the last.
 
     Native tools only where real calls came back, a constraint only where the one its codec uses was enforced.
+    Where nothing was found out at all, a constraint is worth a try: every reply is validated anyway.
     """
+    if set(capabilities.standings.values()) <= {Standing.UNVERIFIED}:
+        return WITHOUT_NATIVE
     uses = capabilities.uses
     native = capabilities[Mechanism.TOOLS] is Standing.ENFORCED
     constrained = uses is not None and capabilities[uses] is Standing.ENFORCED

@@ -115,6 +115,10 @@ class Boundary(Desk, Protocol):
     async def check_locality(self, backend: Endpoint) -> Checked:
         """Return how local `backend` is, checked now."""
 
+    @property
+    def keeps_findings(self) -> bool:
+        """Whether there is a place for findings: without one, nobody is asked for the sake of a run."""
+
     def known(self, backend: str) -> Capabilities | None:
         """Return what `backend` was seen to do; None if nobody asked it yet."""
 
@@ -163,6 +167,16 @@ class SealedClient(Sealed):
         tiers = way.tiers if found is None else tiers_for(found)
         tiers = tiers if way.first is None else tiers_from(way.first)
         return tuple(tier for tier in tiers if tier is not Tier.TEXT or self._boundary.reader is not None)
+
+    @property
+    def may_probe(self) -> bool:
+        """Whether the order of `tiers` waits for a probe.
+
+        The profile leaves it open, there is a way to ask, and nobody asked in this runtime yet.
+        """
+        way = self._boundary.registration(self._backend.name)
+        open_yet = way.first is None and self._boundary.known(self._backend.name) is None
+        return open_yet and way.codec is not None and self._boundary.keeps_findings
 
     @property
     def embeds(self) -> str | None:

@@ -35,7 +35,7 @@ from runner.perimeter.opening import Opening
 from runner.perimeter.opinions import Opinions
 from runner.perimeter.outgoing import Outgoing
 from runner.perimeter.policy import Policy
-from runner.perimeter.probe import grade_address, grade_server
+from runner.perimeter.probe import at_first_need, grade_address, grade_server
 from runner.perimeter.probing import Probe, probe_backend
 from runner.perimeter.recent import RecentSends
 from runner.perimeter.redact import Redactor
@@ -88,6 +88,7 @@ class Perimeter:
         self._recording = threading.Lock()  # guards _recorded, and a send beside its grade
         self._findings = findings
         self._found: dict[str, Capabilities] = {}  # what each backend was seen to do
+        self._probing = threading.Lock()  # held for a probe at the first need
         self._recorded: dict[str, records.Backend] = {}  # the latest record of each backend
 
     def __repr__(self) -> str:
@@ -275,14 +276,25 @@ class Perimeter:
         """Return what `backend` was seen to do in this runtime; None if nobody asked it yet."""
         return self._found.get(backend)
 
-    async def capabilities(self, backend: Endpoint) -> Capabilities:
-        """Return what `backend` was seen to do; it is asked at the first need. Raises `TraceError`.
+    @property
+    def keeps_findings(self) -> bool:
+        """Whether there is a place for findings: without one, nobody is asked for the sake of a run."""
+        return self._findings is not None
 
-        Two first needs at once may ask twice: both findings are right, and the later one stays.
+    async def capabilities(self, backend: Endpoint) -> Capabilities:
+        """Return what `backend` was seen to do; it is asked at the first need, once per runtime.
+
+        A probe that fails or takes too long found nothing, and that stands too: it never ends what it is for.
+        Raises `SealError` if `backend` is not registered, and `TraceError`.
         """
-        if backend.name in self._found:
-            return self._found[backend.name]
-        return (await self.probe(backend)).capabilities
+        if self.registration(backend.name).codec is None:
+            return UNPROBED
+        wanted = partial(self._is_unknown, backend.name)
+        await at_first_need(partial(self.probe, backend), wanted=wanted, lock=self._probing)
+        return self._found.setdefault(backend.name, UNPROBED)
+
+    def _is_unknown(self, backend: str) -> bool:
+        return backend not in self._found
 
     async def probe(self, backend: Endpoint, *, forms: bool = False, fresh: bool = False) -> Probe:
         """Find out what `backend` does, and put it on record; a `fresh` finding goes by nothing kept before.

@@ -6,7 +6,8 @@ with no content. Leaves what to ask and what answers mean to a `ServerCheck`, or
 I9, and I10: no answer is the answer None, so silence never raises a grade.
 """
 
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from typing import Final, Literal, Protocol, assert_never
 
 import anyio
@@ -26,6 +27,10 @@ ANSWER_TIMEOUT_S: Final = 2.0
 MAX_ANSWER_BYTES: Final = 4 << 20
 ADDRESS_TIMEOUT_S: Final = 5.0
 """How long grading an address may take, name resolution included."""
+PROBE_TIMEOUT_S: Final = 120.0
+"""How long a run waits for a probe, all in all, and never more than half of the time it has left."""
+_LOOK_S: Final = 0.02
+"""How often one who waits looks whether another's probe is over."""
 
 
 class Gate(Protocol):
@@ -42,6 +47,16 @@ class Gate(Protocol):
 
     def record_egress(self, sent: records.Egress, backend: Endpoint, *, task: str | None = None) -> None:
         """Put a send on record, after the grade it was judged with."""
+
+
+class Turn(Protocol):
+    """A lock for threads."""
+
+    def acquire(self, *, blocking: bool) -> bool:
+        """Take it, and say whether it was free."""
+
+    def release(self) -> None:
+        """Give it back."""
 
 
 async def grade_address(check: LocalityCheck, address: Address) -> Locality:
@@ -201,3 +216,34 @@ def egress_record(
         bytes=len(body),
         declassify=declassify,
     )
+
+
+async def at_first_need(
+    probe: Callable[[], Awaitable[object]], *, wanted: Callable[[], bool], lock: Turn
+) -> None:
+    """Await `probe()` if it is still `wanted` when `lock` is free; it found nothing if it fails or is late.
+
+    Tasks of several event loops may need it at once: so the lock is one for threads, and nobody blocks on it.
+    Raises `TraceError`.
+    """
+    left = anyio.current_effective_deadline() - anyio.current_time()
+    with anyio.move_on_after(min(PROBE_TIMEOUT_S, left / 2)):
+        async with _held(lock):
+            if not wanted():
+                return
+            try:
+                await probe()
+            except TraceError:
+                raise
+            except Exception:  # noqa: BLE001 - a codec or a store is somebody's code: nothing was found (I7)
+                return
+
+
+@asynccontextmanager
+async def _held(lock: Turn) -> AsyncIterator[None]:
+    while not lock.acquire(blocking=False):  # noqa: ASYNC110 - an event belongs to one event loop
+        await anyio.sleep(_LOOK_S)
+    try:
+        yield
+    finally:
+        lock.release()

@@ -24,9 +24,12 @@ def having(tools: Standing, grammar: Standing, *, uses: Mechanism | None = Mecha
 
 
 @pytest.mark.parametrize(("tools", "grammar"), [*product(Standing, Standing)])
-def test_i7_a_tier_is_tried_only_where_its_mechanism_was_enforced(tools: Standing, grammar: Standing) -> None:
+def test_i7_a_tier_is_tried_only_where_its_mechanism_was_enforced_or_nothing_was_found(
+    tools: Standing, grammar: Standing
+) -> None:
     wanted = [Tier.NATIVE] if tools is Standing.ENFORCED else []
-    wanted += [Tier.CONSTRAINED] if grammar is Standing.ENFORCED else []
+    nothing = tools is grammar is Standing.UNVERIFIED
+    wanted += [Tier.CONSTRAINED] if nothing or grammar is Standing.ENFORCED else []
     assert tiers_for(having(tools, grammar)) == (*wanted, Tier.TEXT)
 
 
@@ -36,7 +39,7 @@ def test_i7_what_the_codec_does_not_use_makes_no_tier(uses: Mechanism | None) ->
 
 
 def test_i7_nothing_is_known_of_a_backend_nobody_asked() -> None:
-    assert tiers_for(UNPROBED) == (Tier.TEXT,)
+    assert tiers_for(UNPROBED) == (Tier.CONSTRAINED, Tier.TEXT), "native tools are never guessed"
     assert {UNPROBED[each] for each in Mechanism} == {Standing.UNVERIFIED}
     assert (UNPROBED.thinking, UNPROBED.context) == (Thinking.UNVERIFIED, 0)
 
