@@ -159,8 +159,8 @@ class SealedClient(Sealed):
     def tiers(self) -> tuple[Tier, ...]:
         """How this model is asked for calls, in the order the ways are tried.
 
-        The profile's word comes first, then what the backend was seen to do in this runtime (`capabilities`),
-        then what suits its runtime. Sends nothing.
+        The profile's word comes first, then what the backend was seen to do in this runtime (`capabilities`).
+        Sends nothing.
         """
         way = self._boundary.registration(self._backend.name)
         found = self._boundary.known(self._backend.name)
