@@ -62,6 +62,7 @@ ALLOWED: Final = {
     "adapters/cli/machine.py: connect_tcp": "`akaion doctor` knocks at an endpoint on loopback",
     "capability/backends/datapizza.py: AsyncClient": "the stage: a transport that sends nothing",
     "capability/backends/datapizza.py: Client": "the stage: a transport that sends nothing",
+    "capability/transport/child.py: Popen": "an engine in a process of its own, which is told no address",
     "capability/transport/http.py: AsyncHTTPTransport": "the transport",
     "capability/transport/locality.py: getaddrinfo": "what a name means now (I10)",
 }

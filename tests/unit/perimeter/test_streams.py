@@ -91,6 +91,7 @@ DIALECTS = {
         text=lambda text: {"type": "content_block_delta", "delta": {"type": "text_delta", "text": text}},
         call=lambda text: {
             "type": "content_block_delta",
+            "index": 1,
             "delta": {"type": "input_json_delta", "partial_json": text},
         },
         error={"type": "error", "error": {"type": "overloaded_error", "message": CANARY}},

@@ -9,6 +9,7 @@ document would count a wrong call as right. Pure.
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from runner.kernel.errors import RunnerError
 from runner.kernel.messages import JsonObject, ToolSpec
 
 _TYPES: Final = {
@@ -45,7 +46,7 @@ DEPTH: Final = 16
 """How deep a document may nest."""
 
 
-class Unclear(Exception):
+class Unclear(RunnerError):
     """A document cannot be read: `where` is the dotted field, `problem` what is wrong with it."""
 
     def __init__(self, where: str, problem: str) -> None:

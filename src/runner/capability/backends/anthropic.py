@@ -31,6 +31,7 @@ from runner.capability.backends.protocol import (
     member_text,
     member_word,
     parse_object,
+    read_by,
     text_of,
 )
 from runner.kernel.capabilities import Facts, Mechanism
@@ -116,8 +117,9 @@ class AnthropicBackend:
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
         if request.stream:
-            return decoder_for(self.name, status, lambda: Stream(self.name, Events().split, parse_event))
-        return decoder_for(self.name, status, lambda: Whole(self.name, parse_message))
+            parse = read_by(parse_event, request)
+            return decoder_for(self.name, status, lambda: Stream(self.name, Events().split, parse))
+        return decoder_for(self.name, status, lambda: Whole(self.name, read_by(parse_message, request)))
 
     def canary(self, canary: Canary) -> WireRequest:
         """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""

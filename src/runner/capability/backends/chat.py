@@ -30,6 +30,7 @@ from runner.capability.backends.protocol import (
     member_text,
     member_word,
     parse_object,
+    read_by,
     text_of,
 )
 from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
@@ -111,11 +112,16 @@ def grammar_field(name: str, schema: JsonObject | None) -> JsonObject:
     return {} if schema is None else {"grammar": grammar_of(name, schema)}
 
 
-def chat_decoder(*, name: str, status: int, stream: bool) -> Decoder:
-    """Return a decoder for a reply of backend `name` that arrived with `status`, as events if `stream`."""
+def chat_decoder(*, name: str, request: InferenceRequest, status: int, stream: bool) -> Decoder:
+    """Return a decoder for the reply of backend `name` to `request`, which arrived with `status`.
+
+    It comes as events if `stream`.
+    """
     if stream:
-        return decoder_for(name, status, lambda: Stream(name, Events().split, parse_event))
-    return decoder_for(name, status, lambda: Whole(name, lambda data: parse_part(data, "message")))
+        parse = read_by(parse_event, request)
+        return decoder_for(name, status, lambda: Stream(name, Events().split, parse))
+    whole = read_by(lambda data: parse_part(data, "message"), request)
+    return decoder_for(name, status, lambda: Whole(name, whole))
 
 
 # --- parsing: from here on the bytes are a server's, and nothing in them is believed -------------------

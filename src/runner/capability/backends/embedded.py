@@ -59,9 +59,9 @@ class EmbeddedBackend:
             media=(),
         )
 
-    def decoder(self, request: InferenceRequest, status: int) -> Decoder:  # noqa: ARG002 - the Backend port
+    def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
-        return chat_decoder(name=self.name, status=status, stream=True)
+        return chat_decoder(name=self.name, request=request, status=status, stream=True)
 
     def canary(self, canary: Canary) -> WireRequest:
         """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""

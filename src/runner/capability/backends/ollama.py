@@ -38,6 +38,7 @@ from runner.capability.backends.protocol import (
     member_text,
     member_word,
     parse_object,
+    read_by,
     reply_budget,
     text_of,
 )
@@ -108,9 +109,10 @@ class OllamaBackend:
 
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
+        parse = read_by(parse_line, request)
         if request.stream:
-            return decoder_for(self.name, status, lambda: Stream(self.name, Lines().split, parse_line))
-        return decoder_for(self.name, status, lambda: Whole(self.name, parse_line))
+            return decoder_for(self.name, status, lambda: Stream(self.name, Lines().split, parse))
+        return decoder_for(self.name, status, lambda: Whole(self.name, parse))
 
     def canary(self, canary: Canary) -> WireRequest:
         """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""

@@ -11,7 +11,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, cast
 
 from runner.capability.grammar import CompiledSchema, compile_schema
@@ -176,6 +176,11 @@ Parse = Callable[[bytes], Part]
 """Reads one JSON object of a reply; raises `NotProtocolError`."""
 Cut = Callable[[bytes], Iterable[bytes]]
 """Takes the next chunk; yields what it completes."""
+
+
+def read_by(parse: Parse, request: InferenceRequest) -> Parse:
+    """Return `parse` for the reply to `request`: calls that nobody offered are none, and are dropped."""
+    return parse if request.tools else lambda data: replace(parse(data), calls=())
 
 
 def decoder_for(name: str, status: int, decoder: Callable[[], Decoder]) -> Decoder:

@@ -74,7 +74,7 @@ class VllmBackend:
 
     def decoder(self, request: InferenceRequest, status: int) -> Decoder:
         """Return a decoder for the reply to `request` that arrived with `status`."""
-        return chat_decoder(name=self.name, status=status, stream=request.stream)
+        return chat_decoder(name=self.name, request=request, status=status, stream=request.stream)
 
     def canary(self, canary: Canary) -> WireRequest:
         """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""

@@ -64,6 +64,12 @@ _COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
 _COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
 _LAST_WORD: Final = re.compile(r"(?<![A-Za-z])([A-Za-z]++'?)[,:]? ?['\"]?$")
 _VOWELS: Final = frozenset("aeiouy")
+_INNER_CAPITAL: Final = re.compile(
+    r"(?!(?:Mc|Mac|De|Di|Da|Del|La|Le|Lo|Van|Fitz)[A-Z])[A-Z][A-Za-z]*[a-z][A-Z]"
+)
+"""A capital inside a word, as in the names of programs and their parts, and in no surname but a few."""
+_SHORT_FORM: Final = re.compile(r"[A-Z]{2,4}\b|[A-Z]+[a-z']*'[a-z]{1,2}\b")
+"""An abbreviation, as in `Mac OSX`, and what an apostrophe ends, as in `But I've` and `Anna's Bar`."""
 _SHORTEST: Final = 3
 """Letters of the shortest word that is a name by its shape: shorter ones are abbreviations."""
 
@@ -124,6 +130,9 @@ def unusual_name(candidate: str) -> int:
 
     Behind a capital particle, not the first word, anything is a name: "Learco Del Vecchio".
     """
+    candidate = candidate.removesuffix("'s")
+    if not candidate.isupper() and any(map(_is_made_up, candidate.split(" "))):
+        return 0
     weight, previous = 0, ""
     for word in candidate.split(" "):
         if word.lower() not in _PARTICLES:
@@ -155,6 +164,11 @@ def stands_as_somebody(before: str, candidate: str) -> bool:
 def stands_as_introduced(before: str, candidate: str) -> bool:
     """Say the same behind what introduces persons: `visita a` and `tra` do so with places as well."""
     return not _is_like_a_place(candidate) or _VISITED.search(before) is None
+
+
+def _is_made_up(word: str) -> bool:
+    """Say whether `word` is written as no name is: `ZipFile`, `YAML`, `I've`."""
+    return _INNER_CAPITAL.match(word) is not None or _SHORT_FORM.match(word) is not None
 
 
 def _is_unusual(word: str) -> bool:
