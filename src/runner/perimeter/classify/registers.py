@@ -126,10 +126,12 @@ class Clients:
         if self._vocabulary.isdisjoint(words):
             return
         text = _text_of(words, self._vocabulary)
-        found = [name for here, at in self._known(text) for name in self._names_at(words, text, here, at)]
-        starts = starts_of(data) if found else []
-        found = [each for each in found if each.initial is None or _is_initial(data, starts[each.initial])]
-        for each in _without_covered(found):
+        names = (name for here, at in self._known(text) for name in self._names_at(words, text, here, at))
+        first = next(names, None)
+        if first is None:
+            return
+        starts = starts_of(data)
+        for each in _without_covered(_as_written(chain((first,), names), data, starts)):
             end = starts[each.last] + len(words[each.last])
             yield Mention(start=starts[each.first], end=end, rule=each.rule, data_class=each.data_class)
 
@@ -189,23 +191,31 @@ class Clients:
                     yield _Name(first, last, "client-register-initial", data_class, beside)
 
 
+def _as_written(names: Iterable[_Name], data: bytes, starts: Sequence[int]) -> Iterator[_Name]:
+    """Yield `names` but for each whose initial is none in `data`, whose words are at `starts`."""
+    return (each for each in names if each.initial is None or _is_initial(data, starts[each.initial]))
+
+
 def _without_covered(names: Iterable[_Name]) -> Iterator[_Name]:
     """Yield `names` but for each whose words all stand in the one before and the one after it, of its kind.
 
     What runs on, as in `Ada Abate Ada Abate`, is a name at each word: every other one of them says it all.
     """
-    kinds: dict[tuple[str, DataClass], list[_Name]] = {}
+    kinds: dict[str, list[_Name]] = {}
     for name in names:
-        kept = kinds.setdefault((name.rule, name.data_class), [])
-        if len(kept) > 1 and _covered(kept[-2], kept[-1], name):
+        kept = kinds.setdefault(name.rule, [])
+        if len(kept) > 1 and _covered(kept[0], kept[1], name):
             kept.pop()
+        elif len(kept) > 1:
+            yield kept.pop(0)
         kept.append(name)
-    return chain.from_iterable(kinds.values())
+    yield from chain.from_iterable(kinds.values())
 
 
 def _covered(before: _Name, name: _Name, after: _Name) -> bool:
-    """Say whether `before` and `after` begin and end beyond `name`, and leave no word out between them."""
-    return before.first < name.first and name.last < after.last and after.first <= before.last + 1
+    """Say whether `before` and `after`, of its class, begin and end beyond `name` and leave no word out."""
+    around = before.first < name.first and name.last < after.last and after.first <= before.last + 1
+    return around and before.data_class == name.data_class == after.data_class
 
 
 def _is_initial(data: bytes, start: int) -> bool:
