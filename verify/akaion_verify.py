@@ -675,21 +675,27 @@ def check_note(note: str, key: Key, size: int, root: bytes, signers: int) -> Tup
     return text, lines
 
 
-def check_device(line: str, text: str, book: str, pin: Optional[Key]) -> Tuple[str, Optional[str]]:
-    """Return which device key signed `text`, and `key-not-pinned` if it is another one than the pin.
+def parse_device(line: str, book: str) -> Tuple[str, bytes]:
+    """Return the name of the device key in a note's signature line, with its id, and the signature.
 
-    Raises `Fault` with `seal-note` or `device-signature`.
+    Raises `Fault`: `seal-note`.
     """
-    name = f"{book}/device"
-    key_id, signature = parse_signature(line, name)
-    device = f"{name}+{key_id.hex()}"
+    key_id, signature = parse_signature(line, f"{book}/device")
+    return f"{book}/device+{key_id.hex()}", signature
+
+
+def check_device(device: str, signature: bytes, text: str, pin: Optional[Key]) -> Optional[str]:
+    """Return `key-not-pinned` if another device key than the pin signed `text`.
+
+    Raises `Fault`: `device-signature`.
+    """
     if pin is None:
-        return device, None
-    if (pin.name, pin.key_id) != (name, key_id):
-        return device, "key-not-pinned"
+        return None
+    if f"{pin.name}+{pin.key_id.hex()}" != device:
+        return "key-not-pinned"
     if not signature_ok(pin.public, text.encode("utf-8"), signature):
         raise Fault("device-signature")
-    return device, None
+    return None
 
 
 def parse_signature(line: str, name: str) -> Tuple[bytes, bytes]:
@@ -1313,8 +1319,9 @@ class Reader:
         root, first = self.log.tree.root(), self.log.last_seal is None
         text, lines = check_note(note, self.key, seq, root, 2 if first else 1)
         if first:
-            device, distrust = check_device(lines[1], text, str(self.book.name), self.book.pin)
+            device, signature = parse_device(lines[1], str(self.book.name))
             self.book.findings.device_ids.add(device)
+            distrust = check_device(device, signature, text, self.book.pin)
             if distrust is not None:
                 self.report(distrust, 1)
         self.rules.seal(seq)
@@ -1737,7 +1744,7 @@ def check_proof(document: object, pin: Optional[Key]) -> Tuple[Body, Optional[st
     book = body["origin"].rpartition("/")[0]
     start = leaf_hash(document["header"].encode("utf-8"))
     text, lines = check_note(document["certificate"], key, 1, start, 2)
-    _, distrust = check_device(lines[1], text, book, pin)
+    distrust = check_device(*parse_device(lines[1], book), text, pin)
     index, path, note = parse_proof(document["proof"])
     line = document["line"].encode("utf-8", "surrogatepass")
     record = parse_record(parse_line(line), body.get("extensions", []))
@@ -1752,15 +1759,21 @@ def check_proof(document: object, pin: Optional[Key]) -> Tuple[Body, Optional[st
 def compare(first: Path, second: Path, *, vouched: bool) -> Tuple[str, Optional[Tuple[int, int]]]:
     """Return how two books relate, and where they part: log and seq.
 
-    `same`; `continues`, if one is the beginning of the other; `forked`, if a line that both have sealed is
-    not the same in both; `differs`, if it is not sealed in both, or `vouched` is false. This compares lines:
-    `vouched` says that both books hold by themselves and the pinned device certified them. Raises `Fault` and
-    `OSError`.
+    `nothing`, if one holds no log; `unrelated`, if logs of one number have two ids, as in two books that
+    one device keeps; `same`; `continues`, if one is the beginning of the other; `forked`, if a line that both
+    have sealed is not the same in both; `differs`, if it is not sealed in both, or `vouched` is false. This
+    compares lines: `vouched` says that both books hold by themselves and the pinned device certified them.
+    Raises `Fault` and `OSError`.
     """
-    numbers = [set(Book(folder, None, None).find_logs()) for folder in (first, second)]
+    names = [Book(folder, None, None).find_logs() for folder in (first, second)]
+    numbers = [set(each) for each in names]
+    if not all(numbers):
+        return "nothing", None
     word = "same"
     for number in sorted(numbers[0] & numbers[1]):
         ours, theirs = read_log(first, number) or [], read_log(second, number) or []
+        if names[0][number] != names[1][number]:
+            return "unrelated", (number, 0)
         for seq, (one, two) in enumerate(zip(ours, theirs)):
             if one != two:
                 sealed = next_seal(ours, seq - 1) and next_seal(theirs, seq - 1)
@@ -1771,6 +1784,8 @@ def compare(first: Path, second: Path, *, vouched: bool) -> Tuple[str, Optional[
 
 
 RELATIONS = {
+    "nothing": "at least one of the two folders holds no log that can be read",
+    "unrelated": "these are two books, not two copies of one: a log of the same number has another id",
     "same": "the two hold the same lines",
     "continues": "one is the beginning, or a part, of the other",
     "differs": "the two part at a line of which at least one copy proves nothing",

@@ -206,3 +206,12 @@ def test_a_proof_that_says_a_thing_twice_is_none(
     proof.write_text('{"line":"{}",' + text[1:], encoding="utf-8")
     assert run("check", proof, "--pin", pin) == 1
     assert "proof-malformed" in capsys.readouterr().out
+
+
+def test_two_books_of_one_device_are_unrelated_and_a_folder_without_logs_is_nothing(
+    folder: Path, log: LogBuilder, copied: Path, tmp_path: Path
+) -> None:
+    log.write(folder)
+    (copied / log.name.replace(log.log_id, bb.hex32("another log"))).write_bytes(log.content())
+    assert av.compare(folder, copied, vouched=True) == ("unrelated", (0, 0))
+    assert av.compare(folder, tmp_path / "nowhere", vouched=True) == ("nothing", None)
