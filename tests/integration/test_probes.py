@@ -548,7 +548,7 @@ def test_what_was_found_stands_for_the_next_start(home: Path) -> None:
     assert (home / FINDINGS).stat().st_mode & 0o777 == 0o600
 
 
-@pytest.mark.parametrize("changed", ["build", "template", "model"])
+@pytest.mark.parametrize("changed", ["build", "template", "model", "context"])
 def test_i7_a_runtime_a_template_or_a_model_that_changed_is_asked_again(changed: str) -> None:
     server = llama_server()
     with serving(server) as url:
@@ -559,6 +559,8 @@ def test_i7_a_runtime_a_template_or_a_model_that_changed_is_asked_again(changed:
                 props["build_info"] = "b11435-def"
             case "template":
                 props["chat_template"] = "{{ other }}"
+            case "context":
+                props["default_generation_settings"]["n_ctx"] += 1
             case _:
                 listing["data"][0]["meta"]["size"] += 1
         server.holds = ()
@@ -628,6 +630,9 @@ def spoil(file: Path, how: str) -> None:
         case "wrong-type":
             data["findings"][key]["context"] = "4096"
             file.write_text(json.dumps(data))
+        case "build" | "model" | "template" | "context":
+            data["findings"][key][how] = 1 if how == "context" else "another"
+            file.write_text(json.dumps(data))
         case _:
             file.write_bytes(b"[" * 100_000)
 
@@ -643,6 +648,10 @@ def spoil(file: Path, how: str) -> None:
         "another-format",
         "unknown-word",
         "wrong-type",
+        "build",
+        "model",
+        "template",
+        "context",
         "deep",
     ],
 )

@@ -64,14 +64,14 @@ async def probe_backend(
 ) -> Probe:
     """Return what `backend`, registered as `way`, does; `codec` knows how it is asked.
 
-    What `store` has of this very runtime, model and template stands, unless a `fresh` finding is wanted. With
+    What `store` has of these very facts, which it repeats, stands, unless a `fresh` finding is wanted. With
     `forms`, the other forms of the protocol are tried instead of those the codec uses, and nothing is kept.
     Raises `TraceError` when a send could not be recorded, and then it was not sent.
     """
     before = await _facts(gate, backend, codec, way)
     key = finding_key(backend, codec, before)
     kept = None if forms or fresh or store is None or key is None else store.find(key)
-    if kept is not None and kept.uses is _uses(codec):
+    if kept is not None and kept.uses is _uses(codec) and kept.facts == before:
         return Probe(capabilities=kept, kept=True)
     mechanisms = codec.other_forms if forms else codec.mechanisms
     asked = await _ask_all(gate, backend, codec, way, mechanisms)
@@ -107,6 +107,7 @@ def finding_key(backend: Endpoint, codec: Probeable, facts: Facts) -> str | None
         "build": seen.build,
         "model": seen.model,
         "template": seen.template,
+        "context": facts.context,
     }
     return sha256(b"akaion-finding/1\0" + canonical_bytes(named)).hexdigest()
 

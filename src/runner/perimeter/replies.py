@@ -20,6 +20,8 @@ from runner.perimeter.validate import fits, parse_json, plain
 
 CUT_OFF: Final = "length"
 """The word of `InferenceReply.finish` for a reply that ended because its tokens did."""
+ENDED: Final = frozenset({"stop", "tool_calls", "tool_use"})
+"""The words for a reply that its model ended. After any other, such as a filter's, nobody knows the rest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +56,15 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """A reply as it came. `read` is what the reader of texts found in it, where it was asked."""
+    """A reply as it came.
+
+    `read` is what the reader of texts found in it, where calls are taken from its text. `stray`: its text
+    holds calls, and none are taken from there.
+    """
 
     reply: InferenceReply
     read: TextRead | None = None
+    stray: bool = False
 
     @property
     def text(self) -> str:
@@ -72,13 +79,15 @@ def hear(reply: InferenceReply, asked: Asked, reader: CallReader | None) -> Hear
     """Return `reply` with what `reader` finds in its text, where calls were to be found there.
 
     A reply to an offer of tools is looked through as well: a call in its text is not one, but no answer
-    either.
+    either. Calls beside a text that should hold them stay as they came, to be refused.
     """
-    if reader is None or asked.tier in {None, Tier.CONSTRAINED} or reply.calls:
+    if reader is None or asked.tier in {None, Tier.CONSTRAINED}:
         return Heard(reply=reply)
-    read = reader.read(reply.text, asked.offered, finished=reply.finish != CUT_OFF)
+    if asked.tier is Tier.TEXT and reply.calls:
+        return Heard(reply=reply)
+    read = reader.read(reply.text, asked.offered, finished=reply.finish in ENDED)
     if asked.tier is Tier.NATIVE:
-        return Heard(reply=reply) if read.failure else Heard(reply=reply, read=read)
+        return Heard(reply=reply, stray=read.failure is None)
     return Heard(reply=replace(reply, calls=read.calls), read=read)
 
 
@@ -111,8 +120,7 @@ def understood_twice(raw: Heard, shown: Heard, asked: Asked, sent: Asked) -> tup
 
 
 def _value(reply: InferenceReply, schema: JsonObject) -> Any:  # noqa: ANN401 - parsed JSON
-    if reply.finish == CUT_OFF:
-        _refuse(CallFailure.TRUNCATED, "the reply reached its token limit before it was complete")
+    _check_ended(reply)
     try:
         value = parse_json(reply.text)
     except ValueError:
@@ -122,23 +130,30 @@ def _value(reply: InferenceReply, schema: JsonObject) -> Any:  # noqa: ANN401 - 
     return value
 
 
+def _check_ended(reply: InferenceReply) -> None:
+    """Raise `ReplyInvalid` for a reply that its model did not end: what is missing may be what matters."""
+    if reply.finish == CUT_OFF:
+        _refuse(CallFailure.TRUNCATED, "the reply reached its token limit before it was complete")
+    if reply.finish not in ENDED:
+        _refuse(CallFailure.TRUNCATED, "the runtime ended the reply, not the model")
+
+
 def _check_whole(heard: Heard, tier: Tier) -> None:
     """Raise `ReplyInvalid` for a reply that is cut off, empty, endless, or says a call where none is read."""
     reply, read = heard.reply, heard.read
-    if tier is Tier.NATIVE and reply.finish == CUT_OFF:
-        _refuse(CallFailure.TRUNCATED, "the reply reached its token limit before it was complete")
-    if tier is Tier.NATIVE and read is not None:
+    _check_ended(reply)
+    if heard.stray and reply.calls:
+        _refuse(CallFailure.AMBIGUOUS, "calls stand in the text of the reply, and others beside it")
+    if heard.stray:
         _refuse(CallFailure.NO_CALL, "a call stands in the text of the reply, where none is taken from")
+    if tier is Tier.TEXT and reply.calls and read is None:
+        _refuse(CallFailure.NO_CALL, "a call stands beside the text of the reply, where none is taken from")
     if not reply.calls and not reply.text.strip():
         _refuse(CallFailure.NO_CALL, "the reply is empty")
     if len(reply.calls) > MAX_CALLS:
         _refuse(CallFailure.TOO_MANY_CALLS, f"the reply asks for more than {MAX_CALLS} calls")
-    if read is None or read.failure is None:
-        return
-    if read.failure is not CallFailure.NO_CALL:
+    if read is not None and read.failure not in {None, CallFailure.NO_CALL}:
         _refuse(read.failure, "no call could be read in the reply", read.where)
-    if reply.finish == CUT_OFF:
-        _refuse(CallFailure.TRUNCATED, "the reply reached its token limit before it was complete")
 
 
 def _judged(call: WrittenCall, offered: Mapping[str, JsonObject], number: int) -> WrittenCall:
@@ -149,7 +164,7 @@ def _judged(call: WrittenCall, offered: Mapping[str, JsonObject], number: int) -
         _refuse(CallFailure.WRONG_TOOL, "the reply calls a tool that was not offered", where)
     try:
         written = call.arguments
-        arguments = parse_json(written or "{}") if isinstance(written, str) else plain(written)
+        arguments = parse_json(written) if isinstance(written, str) else plain(written)
     except (ValueError, RecursionError):
         arguments = None
     if not isinstance(arguments, dict):

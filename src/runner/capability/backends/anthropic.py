@@ -8,7 +8,7 @@ Source: the API reference and the types of the anthropic-sdk-python repository, 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from runner.capability.backends.canaries import anthropic_form, anthropic_heard, canary_wire
@@ -246,10 +246,7 @@ def parse_event(data: bytes) -> Part:
 
 def _begun(block: Mapping[str, object], place: object) -> tuple[CallPart, ...]:
     """Return the call that a block begins, if it is one. Its input follows in pieces of JSON text."""
-    if block.get("type") != "tool_use":
-        return ()
-    begun = _call(block, _place(place))
-    return (replace(begun, arguments="") if begun.arguments == {} else begun,)
+    return (_call(block, _place(place)),) if block.get("type") == "tool_use" else ()
 
 
 def _more(delta: Mapping[str, object], place: object) -> tuple[CallPart, ...]:

@@ -312,11 +312,15 @@ def _joined(pieces: Sequence[CallPart]) -> CallPart:
     """Return the call that `pieces` make, in linear time; raise `NotProtocolError` if they are of two."""
     ids = {piece.id for piece in pieces} - {""}
     names = {piece.name for piece in pieces} - {""}
-    texts = [piece.arguments for piece in pieces]
+    begun, *more = texts = [piece.arguments for piece in pieces]
     if len(ids) > 1 or len(names) > 1:
         raise NotProtocolError
-    if len(texts) == 1:
+    if not more:
         return pieces[0]
+    if begun == {} and not any(more):  # begun as an object, and no text of it came
+        return CallPart(place=None, name="".join(names), arguments={})
+    if begun == {}:
+        texts = more
     if not all(isinstance(text, str) for text in texts):
         raise NotProtocolError
     return CallPart(place=None, name="".join(names), arguments="".join(map(str, texts)))

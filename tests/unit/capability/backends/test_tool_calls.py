@@ -202,6 +202,18 @@ def test_i7_pieces_of_two_calls_in_one_place_are_no_call(pieces: list[Any]) -> N
         read(LLAMACPP, stream, stream=True)
 
 
+def test_only_where_a_protocol_begins_with_an_empty_object_no_text_is_one() -> None:
+    """P2: arguments that never came are told from arguments that are none."""
+    ended = ({"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"})
+    begin = begun(0, type="tool_use", id="x", name="now", input={})
+    for stream in ((begin,), (begin, more(0, "")), (begin, more(0, "{}"))):
+        assert plain(read(ANTHROPIC, events(*stream, *ended), stream=True).calls) == [("now", {})]
+    missing = begun(0, type="tool_use", id="x", name="now")
+    assert read(ANTHROPIC, events(missing, *ended), stream=True).calls[0].arguments == ""
+    silent = events(delta(piece(0, "", id="x", name="now")), delta(finish="tool_calls")) + b"data: [DONE]\n\n"
+    assert read(LLAMACPP, silent, stream=True).calls[0].arguments == ""
+
+
 def test_i7_arguments_with_a_member_twice_are_not_the_protocol() -> None:
     twice = b'{"message":{"tool_calls":[{"function":{"name":"add","arguments":{"n":1,"n":2}}}]},"done":true}'
     with pytest.raises(BackendError, match="did not answer in its protocol"):
