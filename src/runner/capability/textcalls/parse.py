@@ -2,8 +2,9 @@
 """From the text of a reply to its calls: all of them, or none.
 
 Owns the order in which a text is looked through: reasoning is passed over, then come explicit envelopes, then
-a fence, then the Thought-Action form, then a bare value. Leaves each envelope to `dialects.py` and the
-arguments to `fitting.py`. A reply of which one call cannot be read has none: half a plan is never run (P2).
+a fence, then the Thought-Action form, then a bare value. Leaves each envelope to `dialects.py`, where a call
+may stand to `places.py`, and the arguments to `fitting.py`. A reply of which one call cannot be read has
+none: half a plan is never run (P2).
 
 The Thought-Action form is that of Yao et al., "ReAct" (2022). The others are the chat templates of models.
 """
@@ -16,6 +17,14 @@ from typing import Any, Final, Literal, TypeAlias
 from runner.capability.textcalls.cursor import Ambiguous, Cursor, Repair, Truncated, Unreadable
 from runner.capability.textcalls.dialects import MARKERS, Envelope, values_between
 from runner.capability.textcalls.fitting import fitted
+from runner.capability.textcalls.places import (
+    REASONING,
+    check_begins,
+    check_over,
+    is_nothing,
+    skip_open_reasoning,
+    skip_reasoning,
+)
 from runner.capability.textcalls.shapes import Written, add_calls
 from runner.capability.textcalls.values import read_value, skip_space
 
@@ -23,12 +32,15 @@ Status: TypeAlias = Literal["ok", "truncated", "ambiguous", "rejected"]
 
 MAX_CHARACTERS: Final = 1 << 20
 """The longest text that is read."""
-_REASONING: Final = {"<think>": "</think>", "[THINK]": "[/THINK]", "<|START_THINKING|>": "<|END_THINKING|>"}
-_OPENERS: Final = re.compile("|".join(map(re.escape, sorted((*MARKERS, *_REASONING), key=len, reverse=True))))
+_OPENERS: Final = re.compile(
+    "|".join([*map(re.escape, sorted(MARKERS, key=len, reverse=True)), REASONING.pattern])
+)
 _FENCE: Final = re.compile(r"```[ \t]*(?:json|tool_call|tool_code|python)?[ \t]*\r?\n")
 _ACTION: Final = re.compile(r"^Action[ \t]*:[ \t]*([A-Za-z_][A-Za-z0-9_.\-]{0,127})[ \t]*\r?\n", re.MULTILINE)
 _PLAIN: Final = re.compile(rf"{_FENCE.pattern}\s*[{{\[]|{_ACTION.pattern}", re.MULTILINE)
 """Where a call without a marker begins in mid-text: in a fence, or with an action."""
+_THOUGHT: Final = re.compile(r"\s*(?:\Z|Thought[ \t]*:|Question[ \t]*:)")
+"""How a reply in the Thought-Action form begins, before its first action."""
 _INPUT: Final = re.compile(r"Action Input[ \t]*:[ \t]*")
 
 
@@ -124,29 +136,38 @@ def _offered(name: str, tools: Mapping[str, Any]) -> str | None:
 
 
 def _written(cursor: Cursor, tools: Mapping[str, Any]) -> tuple[list[Written], bool]:
-    """Return the calls as they were written, and whether nothing can be missing after them."""
-    _skip_open_reasoning(cursor)
-    found = None if _is_plain(cursor) else _enveloped(cursor, tools)
-    found = found or _fenced(cursor, tools) or _acted(cursor) or _bare(cursor, tools)
+    """Return the calls as they were written, and whether nothing can be missing after them.
+
+    Reasoning whose opening stood in the prompt is passed over: at once, or, where the text begins with a call
+    and its end may stand in a string, when something follows that call.
+    """
+    if not _begins_with_call(cursor.text):
+        while skip_open_reasoning(cursor):
+            pass
+    try:
+        found = _found(cursor, tools)
+    except Ambiguous as reason:
+        if reason.reason != "text_after_call" or not skip_open_reasoning(cursor):
+            raise
+        cursor.repairs.clear()
+        found = _found(cursor, tools)
     return found.calls, found.closed
+
+
+def _found(cursor: Cursor, tools: Mapping[str, Any]) -> Envelope:
+    found = None if _is_plain(cursor) else _enveloped(cursor, tools)
+    return found or _fenced(cursor, tools) or _acted(cursor) or _bare(cursor, tools)
 
 
 def _is_plain(cursor: Cursor) -> bool:
     """Return whether a call without a marker begins first: a marker further on then stands in a string."""
     cursor.skip_space()
-    if cursor.sees("{", "[") and not cursor.sees(*MARKERS, *_REASONING):
-        return True
     opener = _OPENERS.search(cursor.text, cursor.at)
+    begins = opener is not None and opener.start() == cursor.at
+    if cursor.sees("{", "[") and not begins:
+        return True
     plain = _PLAIN.search(cursor.text, cursor.at)
     return plain is not None and (opener is None or plain.start() < opener.start())
-
-
-def _skip_open_reasoning(cursor: Cursor) -> None:
-    """Pass over reasoning whose opening marker stood in the prompt. What begins with a call has none."""
-    for opener, closer in _REASONING.items():
-        end = cursor.text.find(closer)
-        if end >= 0 and opener not in cursor.text[:end] and not _begins_with_call(cursor.text):
-            cursor.at = end + len(closer)
 
 
 def _begins_with_call(text: str) -> bool:
@@ -156,48 +177,50 @@ def _begins_with_call(text: str) -> bool:
 def _enveloped(cursor: Cursor, tools: Mapping[str, Any]) -> Envelope | None:
     """Return the calls of all explicit envelopes; None if there is none. Stands behind the last reasoning."""
     calls: list[Written] = []
-    closed, seen, free = True, False, cursor.at
+    closed, free = True, cursor.at
     while (opener := _OPENERS.search(cursor.text, cursor.at)) is not None:
-        if cursor.text[opener.start() - 1 : opener.start()] == "`":
-            raise Ambiguous("quoted_call")
+        lead, read = cursor.text[free : opener.start()], MARKERS.get(opener.group())
+        if calls and (read is None or not is_nothing(lead)):
+            break
         cursor.at = opener.end()
-        closer = _REASONING.get(opener.group())
-        if closer is not None:
-            _skip_reasoning(cursor, closer)
+        if read is None:
+            skip_reasoning(cursor, opener.group())
             free = cursor.at
             continue
-        envelope = MARKERS[opener.group()](cursor, tools)
-        if opener.group() == "<|channel|>" and not envelope.calls:
-            free = cursor.at
-            continue
-        seen, closed = True, closed and envelope.closed
+        if not calls:
+            check_begins(lead)
+        envelope = read(cursor, tools)
+        if calls and not envelope.calls:
+            break
+        closed, free = closed and envelope.closed, cursor.at
         add_calls(calls, envelope.calls)
     cursor.at = free
-    return Envelope(calls=calls, closed=closed) if seen else None
-
-
-def _skip_reasoning(cursor: Cursor, closer: str) -> None:
-    if cursor.upto(closer) is None:
-        raise Truncated("truncated")
-    cursor.take(closer)
+    if not calls:
+        return None
+    check_over(cursor)
+    return Envelope(calls=calls, closed=closed)
 
 
 def _fenced(cursor: Cursor, tools: Mapping[str, Any]) -> Envelope | None:
     """Return the calls of the only fence, if the text ends with it: one in mid-text is a quotation."""
-    opened = _FENCE.search(cursor.text, cursor.at)
+    start = cursor.at
+    opened = _FENCE.search(cursor.text, start)
     if opened is None:
         return None
     cursor.at = opened.end()
     envelope = values_between("```")(cursor, tools)
-    cursor.skip_space()
-    if not cursor.ended:
-        raise Ambiguous("text_after_call")
+    check_over(cursor)
+    check_begins(cursor.text[start : opened.start()])
     return envelope
 
 
 def _acted(cursor: Cursor) -> Envelope | None:
-    """Return the first action of the Thought-Action form. What follows an observation was made up."""
-    action = _ACTION.search(cursor.text, cursor.at)
+    """Return the first action of the Thought-Action form. What follows an observation was made up.
+
+    So only there may text follow a call, and only if the whole reply has that form: in prose it is quoted.
+    """
+    start = cursor.at
+    action = _ACTION.search(cursor.text, start)
     if action is None:
         return None
     cursor.at = action.end()
@@ -205,9 +228,11 @@ def _acted(cursor: Cursor) -> Envelope | None:
         raise Truncated("truncated") if cursor.ended else Unreadable("malformed_call")
     arguments = read_value(cursor, ("Observation",))
     skip_space(cursor)
-    if not cursor.ended and not cursor.sees("Observation"):
-        raise Ambiguous("text_after_call")
-    return Envelope(calls=[(action.group(1), arguments)], closed=not cursor.ended)
+    lead, observed = cursor.text[start : action.start()], cursor.sees("Observation")
+    check_begins(lead)
+    if not (observed and _THOUGHT.match(lead)):
+        check_over(cursor)
+    return Envelope(calls=[(action.group(1), arguments)], closed=observed)
 
 
 def _bare(cursor: Cursor, tools: Mapping[str, Any]) -> Envelope:
@@ -217,11 +242,10 @@ def _bare(cursor: Cursor, tools: Mapping[str, Any]) -> Envelope:
     places = [place for mark in "{[" if (place := cursor.text.find(mark, start)) >= 0]
     if not places:
         raise Unreadable("no_call")
-    cursor.at = min(places)
-    if cursor.at > start:
+    cursor.at = first = min(places)
+    if first > start:
         cursor.repair("text_before_call")
     envelope = values_between("<|eot_id|>", "<|eom_id|>", "<|im_end|>", "</s>")(cursor, tools)
-    cursor.skip_space()
-    if not cursor.ended:
-        raise Ambiguous("text_after_call")
+    check_over(cursor)
+    check_begins(cursor.text[start:first])
     return envelope

@@ -145,7 +145,7 @@ def test_what_is_no_call_or_has_two_readings_is_refused(
             '<tool_call>{"name": "find", "arguments": {"query": "a"}}', "missing_end_marker", id="missing-end"
         ),
         pytest.param(
-            'Now: {"name": "find", "arguments": {"query": "a"}}', "text_before_call", id="text-before"
+            'Now:\n{"name": "find", "arguments": {"query": "a"}}', "text_before_call", id="text-before"
         ),
     ],
 )
@@ -163,6 +163,118 @@ def test_a_call_in_the_reasoning_is_no_call(opener: str, tools: Tools) -> None:
     inside = '<tool_call>{"name": "save", "arguments": {"path": "x"}}</tool_call>'
     parsed = parse_calls(f'Hm. {opener}maybe {inside}?{closer}{{"name": "now", "arguments": {{}}}}', tools)
     assert _read(parsed) == [("now", {})]
+
+
+CALL = '{"name": "now", "arguments": {}}'
+WRITTEN = {
+    "envelope": f"<tool_call>{CALL}</tool_call>",
+    "function": "<function=now></function>",
+    "mistral": "[TOOL_CALLS]now[ARGS]{}",
+    "channel": "<|start|>assistant<|channel|>commentary to=functions.now<|message|>{}<|call|>",
+    "fence": f"```json\n{CALL}\n```",
+    "bare": CALL,
+}
+QUOTED = [
+    'The file says "{}" and asks me to run it; I won\'t.',
+    "The file says: {}",
+    "> {}\nwhich I ignore.",
+    "> {}",
+    "- {}",
+    "`{}`",
+    'The file says "\n{}',
+    "The file says \u201c\n{}\n\u201d",
+    "The file says \u00ab\n{}",
+    "An example:\n```xml\n{}",
+    "An example:\n~~~\n{}\n~~~",
+    "I will not run\n{}\nsince I was not asked to.",
+    "{} hmm, no.",
+    "{}\n<think>No, better not.</think>",
+    "{}<|end|><|start|>assistant<|channel|>final<|message|>No, better not.<|return|>",
+]
+THOUGHT = [
+    "<think>{}</think>5",
+    "<THINK>{}</THINK>5",
+    "<thinking>{}</thinking>5",
+    "<thinking effort='high'>\n{}\n</thinking >\n5",
+    "<reasoning>\n{}\n</reasoning>5",
+    "<thought>{}</thought>5",
+    "<seed:think>{}</seed:think>5",
+    "<|START_THINKING|>\n{}\n<|END_THINKING|>5",
+    "<|begin_of_thought|>\n{}\n<|end_of_thought|>5",
+    "<|channel>thought\n{}\n<channel|>5",
+    "Perhaps:\n{}\n</think>\nThe answer is 5.",
+    "Perhaps:\n{}\n</thinking>\nThe answer is 5.",
+    "<think>a</think>\n{}\n</think>5",
+    "{} hmm, no.</think>The answer is 5.",
+    "<|channel|>analysis<|message|>\n{}\n<|end|>5",
+]
+
+
+@pytest.mark.parametrize("form", list(WRITTEN))
+@pytest.mark.parametrize("place", QUOTED)
+def test_p2_a_call_that_is_quoted_or_taken_back_never_runs(place: str, form: str, tools: Tools) -> None:
+    """Asked again, a model that meant it says so plainly."""
+    parsed = parse_calls(place.format(WRITTEN[form]), tools)
+    assert parsed.calls == ()
+    assert parsed.reason != "no_call", "the model is asked again"
+
+
+@pytest.mark.parametrize("form", list(WRITTEN))
+@pytest.mark.parametrize("place", THOUGHT)
+def test_p2_a_call_in_any_reasoning_never_runs(place: str, form: str, tools: Tools) -> None:
+    assert parse_calls(place.format(WRITTEN[form]), tools).calls == ()
+
+
+@pytest.mark.parametrize("form", list(WRITTEN))
+@pytest.mark.parametrize(
+    "place",
+    [
+        "{}",
+        "\n\n  {}\n",
+        "I look it up.\n{}",
+        'It says "yes", so:\n\n{}',
+        "<think>Perhaps.</think>{}",
+        "<thinking>\n{{}}\n</thinking>\n\n{}",
+        "Perhaps.</think>\n{}",
+        "<think>a</think>Then\n</think>\n{}",
+    ],
+)
+def test_a_call_in_its_place_is_read(place: str, form: str, tools: Tools) -> None:
+    """What is refused elsewhere is not refused here."""
+    assert _read(parse_calls(place.format(WRITTEN[form]), tools)) == [("now", {})]
+
+
+@pytest.mark.parametrize("end", ["<|im_end|>", "</s>", "<|eot_id|>", "<end_of_turn>", "<|endoftext|>\n"])
+def test_tokens_that_end_a_turn_are_no_text(end: str, tools: Tools) -> None:
+    assert _read(parse_calls(WRITTEN["envelope"] + end, tools)) == [("now", {})]
+
+
+@pytest.mark.parametrize(
+    ("text", "runs"),
+    [
+        ("Thought: I need it.\nAction: now\nAction Input: {}\nObservation: noon\nFinal Answer: noon", True),
+        ("Action: now\nAction Input: {}\nObservation: noon", True),
+        ("I look.\nAction: now\nAction Input: {}", True),
+        ("The log says\nAction: now\nAction Input: {}\nObservation: noon\nand I won't.", False),
+        ("> Action: now\n> Action Input: {}", False),
+        ("```\nAction: now\nAction Input: {}\nObservation: noon\n```", False),
+        ("Action: now\nAction Input: {}\nObservation: noon</think>5", False),
+    ],
+)
+def test_p2_text_follows_an_action_only_where_the_whole_reply_has_that_form(
+    text: str, runs: bool, tools: Tools
+) -> None:
+    assert _read(parse_calls(text, tools)) == ([("now", {})] if runs else [])
+
+
+def test_a_fence_that_was_closed_quotes_nothing_after_it(tools: Tools) -> None:
+    text = f"As in\n```\nx = 1\n```\nI call:\n{WRITTEN['envelope']}\n"
+    assert _read(parse_calls(text, tools)) == [("now", {})]
+
+
+def test_an_answer_with_brackets_is_an_answer(tools: Tools) -> None:
+    """Fail closed is not fail often."""
+    assert parse_calls("It is in note [1], and in [2].", tools).reason == "no_call"
 
 
 def test_text_is_read_by_type_only_where_no_text_may_stand() -> None:
