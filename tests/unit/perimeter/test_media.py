@@ -333,7 +333,14 @@ def test_chance_in_the_points_of_a_picture_is_no_text(chance: str) -> None:
     "said",
     [
         *["info@abc.it", "Mario Rossi", "333 1234567", "ROSSI MARIO", "y8GcU@O.SJ is written"],
-        *["targa AB123CD", "DNI 12345678Z", '"Mario Rossi"', "Ugo McDonald"],
+        *[
+            "targa AB123CD",
+            "DNI 12345678Z",
+            '"Mario Rossi"',
+            "Ugo McDonald",
+            "<Mario Rossi>",
+            "*Mario Rossi!",
+        ],
     ],
 )
 def test_i6_what_is_made_like_words_is_read_wherever_it_stands(said: str) -> None:

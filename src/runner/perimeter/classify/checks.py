@@ -178,6 +178,12 @@ _SHOWN: Final = 6
 """Letters and digits that a masked secret may still show."""
 
 
+_REFERENCE: Final = re.compile(
+    r"[<{(\[]|\$(?:[{(]|(?:[A-Z_][0-9A-Z_]*|[a-z_]+)$)|%(?:\(|[0-9A-Z_a-z]+%)|[A-Za-z_][0-9A-Z_a-z.:]*\(|os\.environ"
+)
+"""A template (`<password>`, `${VAR}`, `%VAR%`), a variable of a shell, a call or attribute of a program."""
+
+
 def _words_of(value: str) -> list[str]:
     """Return the words of a name, in one case and with one short number at most; none for what is no name."""
     plain = value.strip("!?#").replace("-", "_").replace(".", "_")
@@ -219,10 +225,9 @@ def password_value(candidate: str) -> int:
     (`${VAR}`, `<password>`), no call or attribute of a program. A password may look like any name.
     """
     value = candidate.rstrip(".,;:)!?")
-    lowered = value.lower()
-    if len(value) < 6 or value[0] in "<${%([" or _is_placeholder(value):  # noqa: PLR2004 - shortest secret
+    if len(value) < 6 or _is_placeholder(value) or _REFERENCE.match(value):  # noqa: PLR2004 - shortest secret
         return 0
-    if "(" in value or "os.environ" in lowered or len(set(value)) < 4:  # noqa: PLR2004 - "aaaa", "1212"
+    if len(set(value)) < 4:  # noqa: PLR2004 - "aaaa", "1212"
         return 0
     letters = any(character.isalpha() for character in value)
     digits = any(character.isdigit() for character in value)

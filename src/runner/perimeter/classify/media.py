@@ -56,7 +56,8 @@ _WORDS: Final = re.compile(
     r"(?:[A-Z]?[a-z]+|[A-Z][a-z]+[A-Z][a-z]{2,}|[A-Z]+|[0-9]+|[a-z]+[0-9]+|[A-Z]+[0-9]+|[0-9]+[a-z]+|[0-9]{2,}[A-Z]|"
     r"[A-Z]{1,3}[0-9]{2,9}[A-Z]{1,3})"
 )
-_SIGNS: Final = re.compile(r"[\s@._:,;'/+()\"\-]+")
+_SIGNS: Final = re.compile(r"[^0-9A-Za-z]+")
+_SIGNS_OF_MAIL: Final = re.compile(r"[\s@._:,;'/+()\"\-]+")
 """In noise, what is shorter than `_LONG` counts if it is made like words, numbers and addresses are: chance
 makes an address of mail in every hundredth picture of a megabyte, and hardly ever one that looks like any."""
 _TOLD: Final = re.compile(
@@ -212,9 +213,8 @@ def _read(
 def _is_said(run: str) -> bool:
     """Say whether `run` holds `_TOLD`, or is made of words, numbers and codes, and the signs between them."""
     folded = fold(run).data.decode("ascii")
-    return _TOLD.search(folded) is not None or all(
-        not part or _WORDS.fullmatch(part) for part in _SIGNS.split(folded)
-    )
+    parts = (_SIGNS_OF_MAIL if "@" in folded else _SIGNS).split(folded)
+    return _TOLD.search(folded) is not None or all(not part or _WORDS.fullmatch(part) for part in parts)
 
 
 def _as_text(data: bytes) -> str:

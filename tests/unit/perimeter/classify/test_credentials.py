@@ -95,6 +95,33 @@ def test_a_placeholder_is_no_secret(value: str) -> None:
         assert Classifier().classify(f"{name}: {value}").spans == ()
 
 
+@pytest.mark.parametrize(
+    "value",
+    [
+        *[
+            "${DB_PASS1}",
+            "$DB_PASS1",
+            "$db_password",
+            "$(cat secret1)",
+            "{{db_pass1}}",
+            "<PASSWORD_1>",
+            "%(pass1)s",
+        ],
+        *["os.environ['DB1']", "get_secret('db1')", "os.getenv(DB1)", "base64.b64decode(x1)", "[your1]"],
+    ],
+)
+def test_where_a_secret_is_kept_is_no_secret(value: str) -> None:
+    assert Classifier().classify(f"password={value}").spans == ()
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["$ecret99!", "$Luna2024", "%Luna2024", "Xk!9(z77", "Xk9Zq2os.environ", "$uper-9-Luna", "9Ab(x!zz"],
+)
+def test_i6_a_sign_of_references_in_a_secret_does_not_free_it(value: str) -> None:
+    assert Classifier().classify(f"password={value}").data_class is DataClass.C3
+
+
 NAMES = ["max_tokens2", "k8s-secret", "access_token_2", "API_KEY_1", "client_secret2", "db.secret.ref1"]
 
 
