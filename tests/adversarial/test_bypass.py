@@ -117,8 +117,14 @@ def profile(remote: str, local: str, folder: Path) -> dict[str, Any]:
     ]
     models = {
         "prefer": "remote",
-        "local": {"runtime": "llamacpp", "model": "m", "endpoint": local},
-        "remote": {"backend": "openai", "endpoint": remote, "model": "m", "embeddings": "m"},
+        "local": {"runtime": "llamacpp", "model": "m", "tier": "constrained", "endpoint": local},
+        "remote": {
+            "backend": "openai",
+            "endpoint": remote,
+            "model": "m",
+            "tier": "constrained",
+            "embeddings": "m",
+        },
     }
     return {
         "policy": {"grants": grants},
@@ -838,7 +844,12 @@ def _(scene: Scene) -> None:
     scene.another(
         inference={
             "prefer": "remote",
-            "remote": {"backend": "openai", "endpoint": scene.remote.url, "model": model},
+            "remote": {
+                "backend": "openai",
+                "endpoint": scene.remote.url,
+                "model": model,
+                "tier": "constrained",
+            },
         }
     )
 
@@ -846,7 +857,13 @@ def _(scene: Scene) -> None:
 @way("a line break in a credential", ConfigError, "inference.remote.credential")
 def _(scene: Scene) -> None:
     scene.patch.setenv("TOKEN", "x\r\nHost: attacker.example")
-    remote = {"backend": "openai", "endpoint": scene.remote.url, "model": "m", "credential": "env:TOKEN"}
+    remote = {
+        "backend": "openai",
+        "endpoint": scene.remote.url,
+        "model": "m",
+        "tier": "constrained",
+        "credential": "env:TOKEN",
+    }
     scene.another(inference={"prefer": "remote", "local": None, "remote": remote})
 
 

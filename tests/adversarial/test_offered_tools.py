@@ -58,7 +58,9 @@ def run(
     with ScriptedServer() as server:
         profile: dict[str, Any] = {
             "policy": {"grants": [{"tool": "mine", **grant}]},
-            "inference": {"local": {"runtime": "llamacpp", "endpoint": server.url, "model": "m"}},
+            "inference": {
+                "local": {"runtime": "llamacpp", "endpoint": server.url, "model": "m", "tier": "constrained"}
+            },
         }
         with open_profile("detached", tools=[tool], **profile) as runtime:
             runtime.export_pin(folder / "pin")
@@ -115,7 +117,9 @@ def test_p3_shipped_tools_are_no_host_tools(tmp_path: Path) -> None:
     with ScriptedServer() as server:
         profile: dict[str, Any] = {
             "policy": {"grants": [{"tool": "read_file", "paths": [str(tmp_path / "open")]}]},
-            "inference": {"local": {"runtime": "llamacpp", "endpoint": server.url, "model": "m"}},
+            "inference": {
+                "local": {"runtime": "llamacpp", "endpoint": server.url, "model": "m", "tier": "constrained"}
+            },
         }
         with open_profile("detached", **profile) as runtime:
             book = runtime.trace_path

@@ -240,7 +240,7 @@ def profile(server: ScriptedServer) -> dict[str, Any]:
         "inference": {
             "prefer": "remote",
             "local": None,
-            "remote": {"backend": "openai", "endpoint": server.url, "model": "m"},
+            "remote": {"backend": "openai", "endpoint": server.url, "model": "m", "tier": "constrained"},
         },
     }
 

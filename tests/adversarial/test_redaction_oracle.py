@@ -200,7 +200,7 @@ def profile(server: ScriptedServer, grants: list[dict[str, Any]], clients: Path)
         "inference": {
             "prefer": "remote",
             "local": None,
-            "remote": {"backend": "openai", "endpoint": server.url, "model": "m"},
+            "remote": {"backend": "openai", "endpoint": server.url, "model": "m", "tier": "constrained"},
         },
     }
 

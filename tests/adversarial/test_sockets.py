@@ -137,8 +137,8 @@ def test_i4_every_connection_of_a_run_is_on_record(tmp_path: Path, monkeypatch: 
             "perimeter": {"max_egress_class": "C1", "locality_required": {"C2": "L0", "C3": "L0"}},
             "inference": {
                 "prefer": "remote",
-                "local": {"runtime": "llamacpp", "model": "m", "endpoint": local.url},
-                "remote": {"backend": "openai", "endpoint": remote.url, "model": "m"},
+                "local": {"runtime": "llamacpp", "model": "m", "tier": "constrained", "endpoint": local.url},
+                "remote": {"backend": "openai", "endpoint": remote.url, "model": "m", "tier": "constrained"},
             },
         }
         told = _in_another_process(given)

@@ -30,7 +30,7 @@ def run_example(folder: Path, url: str) -> subprocess.CompletedProcess[str]:
     profile.write_text(
         "profile: detached\n"
         "policy: {grants: [{tool: days_between, trusted: true}]}\n"
-        f"inference: {{local: {{runtime: llamacpp, endpoint: '{url}', model: scripted}}}}\n",
+        f"inference: {{local: {{runtime: llamacpp, endpoint: '{url}', model: m, tier: constrained}}}}\n",
         encoding="utf-8",
     )
     return subprocess.run(

@@ -34,7 +34,7 @@ def armed(call):
 
 for name in ("write", "fsync", "rename", "replace", "open"):
     setattr(os, name, armed(getattr(os, name)))
-remote = {"backend": "openai", "endpoint": url, "model": "m"}
+remote = {"backend": "openai", "endpoint": url, "model": "m", "tier": "constrained"}
 grants = [{"tool": "search_text", "paths": [{"path": practice, "class": "C1"}]}]
 with open_profile("attached", policy={"grants": grants},
                   inference={"prefer": "remote", "local": None, "remote": remote}) as runtime:

@@ -220,6 +220,7 @@ def test_i4_a_probe_that_cannot_be_recorded_ends_the_run(monkeypatch: pytest.Mon
 
 def test_tasks_that_need_it_at_once_share_one_probe() -> None:
     server, results = model(), list[RunResult]()
+    del server.served["/props"]["build_info"]  # so that nothing is kept, and a second probe would be seen
 
     async def several(rt: Runtime) -> None:
         async with anyio.create_task_group() as group:

@@ -45,7 +45,7 @@ def attached(url: str, practice: Path, data_class: str | None, **more: Any) -> d
         "inference": {
             "prefer": "remote",
             "local": None,
-            "remote": {"backend": "openai", "endpoint": url, "model": "m", **more},
+            "remote": {"backend": "openai", "endpoint": url, "model": "m", "tier": "constrained", **more},
         },
     }
 
@@ -168,7 +168,9 @@ def test_p3_a_host_tool_makes_the_verdict_unverifiable_unless_vouched_for(
     """The tool opens a socket: nothing here can stop or see that, so the verdict says so."""
     replies = [{"tool": "note"}, {"text": "x"}, {"tool": "answer"}, {"answer": "done"}]
     with ScriptedServer(replies=replies) as server:
-        inference = {"local": {"runtime": "llamacpp", "endpoint": server.url, "model": "m"}}
+        inference = {
+            "local": {"runtime": "llamacpp", "endpoint": server.url, "model": "m", "tier": "constrained"}
+        }
         grants = [{"tool": "note", "trusted": trusted}]
         with open_profile(
             "detached", tools=[HostTool(note)], inference=inference, policy={"grants": grants}

@@ -39,7 +39,7 @@ def attached(
         "inference": {
             "prefer": "remote",
             "local": None,
-            "remote": {"backend": "openai", "endpoint": server.url, "model": "m"},
+            "remote": {"backend": "openai", "endpoint": server.url, "model": "m", "tier": "constrained"},
         },
     }
 

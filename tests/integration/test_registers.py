@@ -35,7 +35,7 @@ def attached(url: str, registers: dict[str, str]) -> dict[str, Any]:
         "inference": {
             "prefer": "remote",
             "local": None,
-            "remote": {"backend": "openai", "endpoint": url, "model": "m"},
+            "remote": {"backend": "openai", "endpoint": url, "model": "m", "tier": "constrained"},
         },
     }
 

@@ -39,7 +39,7 @@ def attached(remote: ScriptedServer, *, local: ScriptedServer | None = None, **p
         "inference": {
             "prefer": "remote",
             "local": server,
-            "remote": {"backend": "openai", "endpoint": remote.url, "model": "m"},
+            "remote": {"backend": "openai", "endpoint": remote.url, "model": "m", "tier": "constrained"},
         },
     }
 

@@ -33,7 +33,14 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def attached(url: str, **more: Any) -> dict[str, Any]:
-    remote = {"backend": "openai", "endpoint": url, "model": "m", "embeddings": "vectors", **more}
+    remote = {
+        "backend": "openai",
+        "endpoint": url,
+        "model": "m",
+        "tier": "constrained",
+        "embeddings": "vectors",
+        **more,
+    }
     return {
         "policy": {"grants": []},
         "perimeter": {"max_egress_class": "C1"},
