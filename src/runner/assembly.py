@@ -139,13 +139,24 @@ def construct(
     approver: Approver | None = None,
     codecs: Sequence[Backend] = (),
     second_opinions: Sequence[SecondOpinion] = (),
+    to_read: bool = False,
     **overrides: Any,  # noqa: ANN401 - sections of a profile, judged by parse_config
 ) -> "Runtime":
-    """Return the runtime of a right profile whether its weights are here or not. See `open_profile`."""
+    """Return the runtime of a right profile whether its weights are here or not. See `open_profile`.
+
+    One that is only `to_read` looks for no credential and cannot be entered: it says what a profile permits
+    where nothing is run, as on the machine of whoever signs it.
+    """
     source = read_profile(named, overrides)
     config = parse_config(source.data, file=source.file, locate=source.line)
     return Runtime(
-        config, source, tools=tools, approver=approver, codecs=codecs, second_opinions=second_opinions
+        config,
+        source,
+        tools=tools,
+        approver=approver,
+        codecs=codecs,
+        second_opinions=second_opinions,
+        to_read=to_read,
     )
 
 
@@ -161,8 +172,10 @@ class Runtime:
         approver: Approver | None,
         codecs: Sequence[Backend],
         second_opinions: Sequence[SecondOpinion] = (),
+        to_read: bool = False,
     ) -> None:
         self.config = config
+        self._to_read = to_read
         self._source = source
         self._approver = approver
         self._places = places_of(config, source)
@@ -177,7 +190,7 @@ class Runtime:
         self._opinions = _opinions(self._adviser, second_opinions, _blame(source))
         self._embedders = embedders_of(config, self._backends, source)
         remote = config.inference.remote
-        self._credential = None if remote is None else _credential(remote, source)
+        self._credential = None if remote is None or to_read else _credential(remote, source)
         self._opened: Perimeter | None = None
 
     # --- what callers use ------------------------------------------------------------------------
@@ -270,8 +283,11 @@ class Runtime:
     def __enter__(self) -> Self:
         """Open the record and wire the perimeter.
 
-        Raises `TraceError` if the record cannot be opened, and `ConfigError` if a granted path is missing.
+        Raises `TraceError` if the record cannot be opened, `ConfigError` if a granted path is missing, and
+        `LoopError` for a runtime that is only to be read.
         """
+        if self._to_read:
+            raise LoopError("this runtime was made to be read: open the profile with open_profile")
         self._policy = self._pinned_policy()
         make_home()
         with ExitStack() as opening:

@@ -105,6 +105,10 @@ class PolicyConfig(_Section):
     grants: tuple[Grant, ...] = ()
 
 
+_PORTS: Final = {"llamacpp": 8080, "ollama": 11434, "vllm": 8000}
+"""Where each server listens unless it is told otherwise."""
+
+
 class LocalInference(_Section):
     """A model on this machine."""
 
@@ -125,17 +129,25 @@ class LocalInference(_Section):
     @model_validator(mode="after")
     def _endpoint_matches_runtime(self) -> "LocalInference":
         if self.runtime == "embedded" and self.endpoint is not None:
-            raise ValueError("the embedded runtime has no endpoint")
+            raise ValueError(
+                "the embedded runtime has no endpoint", "remove endpoint, or name another runtime"
+            )
         if self.runtime != "embedded" and self.endpoint is None:
-            raise ValueError("an HTTP runtime needs an endpoint such as http://127.0.0.1:8080")
+            usual = f"http://127.0.0.1:{_PORTS[self.runtime]}"
+            problem = f"the runtime {self.runtime} is a server, and no endpoint says where it listens"
+            raise ValueError(problem, f"add endpoint: {usual} below it, with the port that your server has")
         return self
 
     @model_validator(mode="after")
     def _embeddings_are_served(self) -> "LocalInference":
         if self.runtime == "embedded" and self.embeddings is not None:
-            raise ValueError("the embedded runtime has no embeddings: use llamacpp, ollama or vllm")
+            problem = "the embedded runtime has no embeddings"
+            raise ValueError(problem, "use llamacpp, ollama or vllm, or remove embeddings")
         if self.embeddings is None and self.embeddings_endpoint is not None:
-            raise ValueError("embeddings_endpoint needs embeddings, the model that is served there")
+            problem = "embeddings_endpoint is there without embeddings"
+            raise ValueError(
+                problem, "add embeddings, the name of the model that is served there, or remove it"
+            )
         return self
 
 
@@ -155,7 +167,8 @@ class RemoteInference(_Section):
     @model_validator(mode="after")
     def _embeddings_are_served(self) -> "RemoteInference":
         if self.backend == "anthropic" and self.embeddings is not None:
-            raise ValueError("the Anthropic protocol has no embeddings: use openai, akaion or llamacpp")
+            problem = "the Anthropic protocol has no embeddings"
+            raise ValueError(problem, "use openai, akaion or llamacpp, or remove embeddings")
         return self
 
 
@@ -231,6 +244,9 @@ _FORMS: Final[Mapping[str, str]] = {
     _CREDENTIAL: "write env:NAME or file:PATH, never the key itself",
 }
 """What to write instead of a text that does not have the form of its field, by that form."""
+_NOTHING: Final = (
+    "write text here; no value, and a ~ alone, is YAML's nothing: a ~ that is meant wants quotes"
+)
 _YAML_WORDS: Final[Mapping[str, str]] = {"True": "true", "False": "false", "None": "null"}
 _PROBLEMS: Final[Mapping[str, str]] = {
     "extra_forbidden": "there is no such key here",
@@ -259,7 +275,7 @@ def parse_config(data: object, *, file: str, locate: Locate) -> Config:
     try:
         config = Config.model_validate(data)
     except ValidationError as error:
-        details = error.errors(include_input=False, include_url=False)
+        details = error.errors(include_url=False)
         raise ConfigError([_mistake(dict(detail), file, locate) for detail in details]) from None
     mistakes = [
         Mistake(file=file, line=locate(where), where=_dotted(where), problem=problem, fix=fix)
@@ -271,10 +287,16 @@ def parse_config(data: object, *, file: str, locate: Locate) -> Config:
 
 
 def _mistake(detail: Mapping[str, Any], file: str, locate: Locate) -> Mistake:
+    """Return the mistake that `detail` tells of; of the value itself only whether it is nothing (I12)."""
     where = tuple(detail["loc"])
     kind = str(detail["type"])
-    problem = _PROBLEMS.get(kind, str(detail["msg"]).removeprefix("Value error, "))
+    problem = _PROBLEMS.get(kind, str(detail["msg"]))
     fix = _fix(kind, where, detail.get("ctx", {}))
+    in_a_list = kind == "model_type" and bool(where) and isinstance(where[-1], int)
+    if detail["input"] is None and (kind == "string_type" or in_a_list):
+        fix = _NOTHING
+    if kind == "value_error":  # raised above, each with its fix
+        problem, fix = detail["ctx"]["error"].args
     return Mistake(file=file, line=locate(where), where=_dotted(where), problem=problem, fix=fix)
 
 

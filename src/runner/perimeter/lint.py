@@ -20,9 +20,9 @@ _TOP: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing to look at: the field it is `where`, what it `means`, and the `fix`."""
+    """One thing to look at: `where` its field is, as a path of keys, what it `means`, and the `fix`."""
 
-    where: str
+    where: tuple[str | int, ...]
     means: str
     fix: str
 
@@ -39,7 +39,7 @@ def lint(config: Config, policy: Policy, *, homes: Sequence[str]) -> tuple[Findi
 
 
 def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> Iterator[Finding]:
-    where, compiled = f"policy.grants[{index}]", policy.grants[grant.tool]
+    where, compiled = ("policy", "grants", index), policy.grants[grant.tool]
     if compiled.path_arguments and not compiled.roots:
         yield Finding(
             where=where,
@@ -54,12 +54,12 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
         )
     if compiled.effect is Effect.HOST and grant.network is False:
         yield Finding(
-            where=f"{where}.network",
+            where=(*where, "network"),
             means="network: false is not enforced for a program's own tool: it runs in this process",
             fix="remove the line, and trust the tool only if it opens no connection",
         )
     for number, root in enumerate(compiled.roots):
-        place, path = f"{where}.paths[{number}]", PurePath(root.path)
+        place, path = (*where, "paths", number), PurePath(root.path)
         yield from _wide(place, path, homes)
         if any(other.path != root.path and path.is_relative_to(other.path) for other in compiled.roots):
             yield Finding(
@@ -69,7 +69,7 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
             )
 
 
-def _wide(where: str, path: PurePath, homes: Sequence[str]) -> Iterator[Finding]:
+def _wide(where: tuple[str | int, ...], path: PurePath, homes: Sequence[str]) -> Iterator[Finding]:
     if len(path.parts) <= _TOP or any(PurePath(home).is_relative_to(path) for home in homes):
         yield Finding(
             where=where,
@@ -82,17 +82,17 @@ def _whole(config: Config, policy: Policy) -> Iterator[Finding]:
     perimeter, roots = config.perimeter, [root for grant in policy.grants.values() for root in grant.roots]
     if not policy.grants:
         yield Finding(
-            where="policy.grants", means="no tool is granted: every call is denied", fix="grant one"
+            where=("policy", "grants"), means="no tool is granted: every call is denied", fix="grant one"
         )
     if any(root.redactable for root in roots) and perimeter.redaction == "off":
         yield Finding(
-            where="perimeter.redaction",
+            where=("perimeter", "redaction"),
             means="a path is redactable, but redaction is off: it changes nothing",
             fix="set redaction: on, or remove redactable",
         )
     if config.inference.remote is not None and perimeter.registers.clients is None:
         yield Finding(
-            where="perimeter.registers.clients",
+            where=("perimeter", "registers", "clients"),
             means="there is a remote model and no register of clients: their names are found by form only",
             fix="write the register, or read what detection misses without one",
         )

@@ -28,93 +28,130 @@ class Permissions:
     policy: Policy
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Difference:
+    """One thing that one profile `permits`, and what the other has in its `place`, if anything."""
+
+    permits: str
+    place: str = ""
+
+    def told(self, word: str) -> str:
+        """Return it as a sentence; `word` says when the other profile holds."""
+        return f"{self.permits}; {word}: {self.place}" if self.place else self.permits
+
+
 def newly_permitted(old: Permissions, new: Permissions) -> tuple[str, ...]:
     """Return a sentence for each thing that `new` permits and `old` does not; none when it only narrows.
 
-    What is said twice over is said once: a tool that is new is not also said to reach new folders. With the
-    two swapped it says what is no longer permitted.
+    What is said twice over is said once: a tool that is new is not also said to reach new folders.
     """
-    return (*_egress(old.config, new.config), *_grants(old.policy, new.policy))
+    return tuple(each.told("before") for each in _differences(old, new))
+
+
+def no_longer_permitted(old: Permissions, new: Permissions) -> tuple[str, ...]:
+    """Return a sentence for each thing that `old` permits and `new` does not, as `old` permits it."""
+    return tuple(each.told("now") for each in _differences(new, old))
+
+
+def _differences(old: Permissions, new: Permissions) -> Iterator[_Difference]:
+    yield from _egress(old.config, new.config)
+    yield from _grants(old.policy, new.policy)
 
 
 # --- what may leave ----------------------------------------------------------------------------------
 
 
-def _egress(old: Config, new: Config) -> Iterator[str]:
+def _egress(old: Config, new: Config) -> Iterator[_Difference]:
     before, after = old.perimeter, new.perimeter
     if _CEILINGS.index(after.max_egress_class) > _CEILINGS.index(before.max_egress_class):
-        yield f"content up to class {after.max_egress_class} may leave; before: {before.max_egress_class}"
+        yield _Difference(
+            permits=f"content up to class {after.max_egress_class} may leave", place=before.max_egress_class
+        )
     yield from _remote(old.inference.remote, new.inference.remote)
     if (before.redaction, after.redaction) == ("off", "on"):
-        yield "C2 content may leave once what detectors find in it is replaced by tokens"
+        yield _Difference(permits="C2 content may leave once what detectors find in it is replaced by tokens")
     if (before.declassification, after.declassification) == ("off", "ask"):
-        yield "a person may let C2 content of a task go"
+        yield _Difference(permits="a person may let C2 content of a task go")
     if (before.classifier_fault, after.classifier_fault) == ("deny", "as_c3"):
-        yield "a step goes on, with its content as C3, when the classifier fails"
+        yield _Difference(permits="a step goes on, with its content as C3, when the classifier fails")
     if before.classifier not in ("rules-only", after.classifier):
-        yield f"what would leave is no longer judged by {before.classifier} as a second opinion"
+        yield _Difference(permits=f"content may leave without the second opinion of {before.classifier}")
     for name, word in (("c2", "C2"), ("c3", "C3")):
         grade, was = getattr(after.locality_required, name), getattr(before.locality_required, name)
         if grade < was:
-            yield f"{word} content may reach a local model of grade {grade}; before it took {was}"
+            yield _Difference(
+                permits=f"{word} content may reach a local model of grade {grade}", place=f"from {was} on"
+            )
     yield from _registers(before.registers.model_dump(), after.registers.model_dump())
 
 
-def _remote(old: RemoteInference | None, new: RemoteInference | None) -> Iterator[str]:
+def _remote(old: RemoteInference | None, new: RemoteInference | None) -> Iterator[_Difference]:
     if new is None:
         return
     where = f"the model {new.model} at {new.endpoint}"
     if old is None:
-        yield f"{where} may be asked: no remote model could be"
+        yield _Difference(permits=f"{where} may be asked", place="no remote model")
         return
     if (old.endpoint, old.model, old.backend) != (new.endpoint, new.model, new.backend):
-        yield f"{where} may be asked; before: {old.model} at {old.endpoint}"
+        yield _Difference(permits=f"{where} may be asked", place=f"{old.model} at {old.endpoint}")
     if (new.max_class or "C1") > (old.max_class or "C1"):
-        yield f"it may be sent content up to class {new.max_class or 'the ceiling'}; before: {old.max_class}"
+        yield _Difference(
+            permits=f"it may be sent content up to class {new.max_class or 'the ceiling'}",
+            place=old.max_class or "",
+        )
     if new.embeddings is not None and old.embeddings is None:
-        yield f"texts may be sent to its embedding model {new.embeddings}"
+        yield _Difference(permits=f"texts may be sent to its embedding model {new.embeddings}")
 
 
-def _registers(old: dict[str, str | None], new: dict[str, str | None]) -> Iterator[str]:
+def _registers(old: dict[str, str | None], new: dict[str, str | None]) -> Iterator[_Difference]:
     if old["clients"] is not None and new["clients"] != old["clients"]:
-        yield f"names are no longer looked for by the register {old['clients']}"
+        yield _Difference(
+            permits=f"content may leave without a look for the names in the register {old['clients']}"
+        )
     for name in ("own_identity", "public"):
         if new[name] is not None and new[name] != old[name]:
-            yield f"what the register {new[name]} lists counts as no secret"
+            yield _Difference(permits=f"what the register {new[name]} lists counts as no secret")
 
 
 # --- what tools may reach ----------------------------------------------------------------------------
 
 
-def _grants(old: Policy, new: Policy) -> Iterator[str]:
+def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
     for tool in sorted(new.grants):
         grant, was = new.grants[tool], old.grants.get(tool)
         if was is None:
             asks = ", after a yes to each call" if grant.ask else ""
-            yield f"{tool} may be called{asks}: {_roots_in_words(grant)}"
+            yield _Difference(permits=f"{tool} may be called{asks}: {_roots_in_words(grant)}")
             continue
         if was.ask and not grant.ask:
-            yield f"{tool} may be called without asking"
+            yield _Difference(permits=f"{tool} may be called without asking")
         if grant.effect is not was.effect:
-            yield f"{tool} is a tool that can {grant.effect.value}; before: {was.effect.value}"
+            yield _Difference(
+                permits=f"{tool} is a tool that can {grant.effect.value}", place=was.effect.value
+            )
         for root in grant.roots:
             yield from _root(tool, root, was)
 
 
-def _root(tool: str, root: Root, was: ToolGrant) -> Iterator[str]:
+def _root(tool: str, root: Root, was: ToolGrant) -> Iterator[_Difference]:
     """Yield what `tool` may do at `root` that it could not: no old root holds it, or holds it closer."""
     covering = [other for other in was.roots if PurePath(root.path).is_relative_to(other.path)]
     if not covering:
-        yield f"{tool} may reach {root.path} ({_class_in_words(root)})"
+        yield _Difference(permits=f"{tool} may reach {root.path} ({_class_in_words(root)})")
         return
     nearest = max(covering, key=lambda other: len(PurePath(other.path).parts))
     if _class_of(root) < _class_of(nearest):
-        yield f"{root.path} counts as {_class_in_words(root)} for {tool}; before: {_class_in_words(nearest)}"
+        yield _Difference(
+            permits=f"{root.path} counts as {_class_in_words(root)} for {tool}",
+            place=f"{_class_in_words(nearest)}",
+        )
     if nearest.matter is not None and root.matter != nearest.matter:
         now = "no matter" if root.matter is None else f"the matter {root.matter}"
-        yield f"{root.path} belongs to {now} for {tool}; before: the matter {nearest.matter}"
+        yield _Difference(
+            permits=f"{root.path} belongs to {now} for {tool}", place=f"the matter {nearest.matter}"
+        )
     if root.redactable and not nearest.redactable:
-        yield f"{root.path} may leave as C1 for {tool} once nothing is found in it"
+        yield _Difference(permits=f"{root.path} may leave as C1 for {tool} once nothing is found in it")
 
 
 def _class_of(root: Root) -> DataClass:

@@ -18,8 +18,9 @@ from runner.adapters.cli.keys import fingerprint
 from runner.adapters.cli.models import _LineMeter, _meter
 from runner.adapters.cli.needs import Check, checks
 from runner.adapters.cli.screen import errors
-from runner.assembly import book_name
+from runner.assembly import book_name, construct
 from runner.capability.models import Catalogue, models_dir
+from runner.kernel.errors import LoopError
 from runner.kernel.version import __version__
 from runner.perimeter.trace.note import parse_vkey
 from runner.testing import ScriptedServer, oblige
@@ -384,7 +385,50 @@ def test_a_grant_that_is_too_wide_is_a_finding_and_a_status(akaion: Any) -> None
     Path("wide.yaml").write_text(PROFILE.replace("{path: files}", "/usr"), encoding="utf-8")
     status, out, _ = akaion("policy", "check", "wide.yaml")
     assert status == 1
-    assert out.startswith("policy.grants[0].paths[0]: /usr holds far more")
+    assert out.startswith("wide.yaml:4: policy.grants.0.paths.0: /usr holds far more")
+    data = json.loads(akaion("policy", "check", "wide.yaml", "--json")[1])
+    assert [(each["line"], each["where"]) for each in data["findings"]] == [(4, "policy.grants.0.paths.0")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("diff", "remote.yaml", "remote.yaml"),
+        ("explain", "x", "-p", "remote.yaml"),
+        ("export", "-p", "remote.yaml"),
+        ("check", "remote.yaml"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_i5_what_a_profile_permits_is_read_without_its_credential(
+    words: tuple[str, ...], akaion: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing is run: whoever signs a profile has no token. With one, it stays where it is."""
+    remote = REMOTE.format(url="https://models.example").replace(
+        "model: m", "model: m, credential: 'env:TOK'"
+    )
+    Path("remote.yaml").write_text(remote, encoding="utf-8")
+    monkeypatch.delenv("TOK", raising=False)
+    status, out, err = akaion("policy", *words)
+    assert (status != 2, bool(out), err) == (True, True, "")
+    monkeypatch.setenv("TOK", "secret")
+    assert akaion("policy", *words)[0] == status
+    assert os.environ["TOK"] == "secret"
+    monkeypatch.delenv("TOK")
+    assert akaion("profile", "check", "remote.yaml")[0] == 2
+
+
+def test_i5_a_runtime_that_is_to_be_read_cannot_be_entered(home: Path) -> None:
+    runtime = construct("studio.yaml", to_read=True)
+    with pytest.raises(LoopError, match="made to be read"), runtime:
+        pass
+    assert not home.exists()
+
+
+def test_arguments_that_do_not_fit_are_named(akaion: Any) -> None:
+    asked = ("policy", "explain", "search_text")
+    why = akaion(*asked, '{"path": 7, "quest\\u001b": 1}', "-p", "studio.yaml")[1]
+    assert "missing: query; unknown: quest\\x1b; of a wrong form: path" in " ".join(why.split())
 
 
 # --- models --------------------------------------------------------------------------------------

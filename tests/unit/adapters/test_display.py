@@ -72,6 +72,18 @@ def test_every_reason_has_words_and_the_rule_stands_beside_a_denial(stop: StopRe
     assert describe_stop(result(stop, detail="above-ceiling")).endswith(": above-ceiling")
 
 
+def test_i7_an_answer_that_nothing_bears_out_says_so_and_its_data_has_no_evidence() -> None:
+    bare = replace(result(), evidence=())
+    screen = console(terminal=False, width=100)
+    print_result(screen, bare)
+    assert "Source   none: nothing that was read bears this out\n" in text_of(screen)
+    assert result_data(bare, Path("book"))["evidence"] == []
+    for other in (result(), replace(bare, stop=StopReason.NOT_FOUND)):
+        screen = console(terminal=False, width=100)
+        print_result(screen, other)
+        assert "Source" not in text_of(screen)
+
+
 def test_a_result_is_inert_and_its_lines_cannot_pass_for_ours() -> None:
     screen = console(terminal=True)
     print_result(screen, result())

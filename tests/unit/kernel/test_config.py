@@ -114,6 +114,9 @@ def test_every_mistake_is_reported_at_once_with_its_line_and_a_fix(mistakes: Mis
     assert all(mistake.file == "mine.yaml" and mistake.problem and mistake.fix for mistake in found)
 
 
+_NOTHING = "write text here; no value, and a ~ alone, is YAML's nothing: a ~ that is meant wants quotes"
+
+
 @pytest.mark.parametrize(
     ("text", "where", "fix"),
     [
@@ -165,6 +168,13 @@ def test_every_mistake_is_reported_at_once_with_its_line_and_a_fix(mistakes: Mis
             "perimeter: {redactions: on}\n",
             "perimeter.redactions",
             "did you mean redaction? If not, remove this key",
+        ),
+        ("policy:\n  grants: [{tool: a, paths: [{path: ~}]}]\n", "policy.grants.0.paths.0.path", _NOTHING),
+        ("policy:\n  grants: [{tool: a, paths: [~]}]\n", "policy.grants.0.paths.0", _NOTHING),
+        (
+            "inference:\n  local: {runtime: vllm, model: m}\n",
+            "inference.local",
+            "add endpoint: http://127.0.0.1:8000 below it, with the port that your server has",
         ),
         ("polcy: {}\n", "polcy", "did you mean policy? If not, remove this key"),
         (

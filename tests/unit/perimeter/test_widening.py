@@ -18,7 +18,7 @@ from runner.kernel.ports import Effect
 from runner.perimeter.grants import compile_policy
 from runner.perimeter.lint import lint
 from runner.perimeter.policy import decide, narrow
-from runner.perimeter.widening import Permissions, newly_permitted
+from runner.perimeter.widening import Permissions, newly_permitted, no_longer_permitted
 from runner.testing import FakeTool
 
 TOOLS = {name: FakeTool(name=name) for name in ("read_file", "search_text", "list_dir")}
@@ -88,11 +88,11 @@ WIDER: dict[str, tuple[dict[str, Any], str]] = {
     "fault": ({"perimeter": {"classifier_fault": "as_c3"}}, "a step goes on, with its content as C3"),
     "opinion": (
         {"perimeter": {"classifier": "rules-only"}},
-        "no longer judged by local:second as a second opinion",
+        "content may leave without the second opinion of local:second",
     ),
     "grade": (
         {"perimeter": {"locality_required": {"C3": "L1"}}},
-        "C3 content may reach a local model of grade L1; before it took L2",
+        "C3 content may reach a local model of grade L1; before: from L2 on",
     ),
     "endpoint": (
         {"inference": {"remote": {"endpoint": "https://b.example"}}},
@@ -135,6 +135,13 @@ def test_i1_what_a_change_opens_is_said_and_its_reverse_opens_nothing_of_it(name
     back = newly_permitted(permissions(change), permissions({}))
     assert not any(sentence in each for each in back)
     assert newly_permitted(permissions(change), permissions(change)) == ()
+    lost = no_longer_permitted(permissions(change), permissions({}))
+    assert lost == tuple(each.replace("; before: ", "; now: ") for each in said)
+
+
+def test_what_a_narrower_profile_has_instead_is_said_as_what_is_now() -> None:
+    wider = permissions({"perimeter": {"max_egress_class": "C1"}})
+    assert no_longer_permitted(wider, permissions({})) == ("content up to class C1 may leave; now: C0",)
 
 
 def test_i1_an_approval_that_is_no_longer_asked_for_and_a_matter_that_is_gone_are_said() -> None:
@@ -144,6 +151,9 @@ def test_i1_an_approval_that_is_no_longer_asked_for_and_a_matter_that_is_gone_ar
     kept = permissions(grant(paths=[{"path": "/s/rossi", "matter": "rossi"}]))
     assert newly_permitted(kept, free) == (
         "/s/rossi belongs to no matter for read_file; before: the matter rossi",
+    )
+    assert no_longer_permitted(free, kept) == (
+        "/s/rossi belongs to no matter for read_file; now: the matter rossi",
     )
     assert newly_permitted(free, kept) == ()
 
@@ -189,7 +199,9 @@ def test_i1_a_call_that_only_the_new_profile_lets_pass_never_goes_unsaid(
 
 def findings(change: Mapping[str, Any], *, host: frozenset[str] = frozenset()) -> set[str]:
     judged = permissions(change, host=host)
-    return {each.where for each in lint(judged.config, judged.policy, homes=["/people/anna"])}
+    return {
+        ".".join(map(str, each.where)) for each in lint(judged.config, judged.policy, homes=["/people/anna"])
+    }
 
 
 REGISTER = {"perimeter": {"registers": {"clients": "clients.yaml"}}}
@@ -204,11 +216,11 @@ def test_a_profile_that_says_what_it_means_has_no_finding() -> None:
     [
         ({}, "perimeter.registers.clients"),
         (merged(REGISTER, {"policy": {"grants": []}}), "policy.grants"),
-        (merged(REGISTER, grant(paths=[])), "policy.grants[0]"),
-        (merged(REGISTER, grant(paths=["/"])), "policy.grants[0].paths[0]"),
-        (merged(REGISTER, grant(paths=["/people"])), "policy.grants[0].paths[0]"),
-        (merged(REGISTER, grant(paths=["/people/anna"])), "policy.grants[0].paths[0]"),
-        (merged(REGISTER, grant(paths=["/s/rossi", "/s/rossi/2024"])), "policy.grants[0].paths[1]"),
+        (merged(REGISTER, grant(paths=[])), "policy.grants.0"),
+        (merged(REGISTER, grant(paths=["/"])), "policy.grants.0.paths.0"),
+        (merged(REGISTER, grant(paths=["/people"])), "policy.grants.0.paths.0"),
+        (merged(REGISTER, grant(paths=["/people/anna"])), "policy.grants.0.paths.0"),
+        (merged(REGISTER, grant(paths=["/s/rossi", "/s/rossi/2024"])), "policy.grants.0.paths.1"),
         (
             merged(REGISTER, grant(paths=[{"path": "/s/rossi", "redactable": True}])),
             "perimeter.redaction",
@@ -223,7 +235,7 @@ def test_i1_what_is_hardly_meant_is_found_at_its_field(change: Mapping[str, Any]
 def test_p3_a_tool_of_the_program_is_a_finding_until_somebody_vouches_for_it() -> None:
     host = frozenset({"read_file"})
     assert permissions(REGISTER, host=host).policy.grants["read_file"].effect is Effect.HOST
-    assert findings(REGISTER, host=host) == {"policy.grants[0]"}
+    assert findings(REGISTER, host=host) == {"policy.grants.0"}
     assert findings(merged(REGISTER, grant(trusted=True)), host=host) == set()
     promised = merged(REGISTER, grant(trusted=True, network=False))
-    assert findings(promised, host=host) == {"policy.grants[0].network"}
+    assert findings(promised, host=host) == {"policy.grants.0.network"}

@@ -47,6 +47,8 @@ def print_result(console: Console, result: RunResult) -> None:
         print_block(console, describe_stop(result))
     if result.evidence:
         print_line(console, "Evidence", "bold")
+    elif result.stop is StopReason.ANSWERED:
+        print_facts(console, [("Source", "none: nothing that was read bears this out")])
     for evidence in result.evidence:
         print_block(console, f"{evidence.file}:{evidence.line}", style="cyan")
         print_block(console, evidence.quote, depth=2)

@@ -38,6 +38,11 @@ def state_of(entry: ModelEntry, folder: Path) -> str:
     return "present" if path.stat().st_size == entry.size else "wrong size"
 
 
+def known_models() -> tuple[str, ...]:
+    """Return the names of the catalogue."""
+    return tuple(Catalogue.bundled().entries)
+
+
 @app.command("list", epilog="Example:  akaion models list")
 def list_models(*, as_json: JsonOption = False) -> None:
     """List the known models and whether their weights are on this machine."""

@@ -6,23 +6,26 @@ opens nothing and asks nobody.
 """
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
 
 import typer
 
 from runner.adapters.cli.exits import Status
-from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
+from runner.adapters.cli.profiles import DEFAULT, Inspected, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
 from runner.assembly import construct
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
+from runner.kernel.errors import Mistake
 from runner.kernel.labels import Label
 from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
 from runner.perimeter.grants import policy_document
-from runner.perimeter.lint import lint
+from runner.perimeter.lint import Finding, lint
 from runner.perimeter.policy import Policy, decide
 from runner.perimeter.trace.commit import policy_digest
-from runner.perimeter.widening import Permissions, newly_permitted
+from runner.perimeter.validate import fits
+from runner.perimeter.widening import Permissions, newly_permitted, no_longer_permitted
 
 app: Final = typer.Typer(
     help="Read what a profile permits: nothing is run, opened or asked.",
@@ -42,17 +45,17 @@ def check(
     What is wrong in a profile is an error with its line, as in `akaion profile check`. The exit status is 0
     without a finding, else 1.
     """
-    runtime = construct(file)
+    runtime, read = construct(file, to_read=True), inspect(file)
     homes = [str(Path.home().resolve())]
-    found = lint(runtime.config, runtime.policy, homes=homes)
-    missing = [str(mistake) for mistake in runtime.missing_paths()]
+    found = [_as_mistake(each, read) for each in lint(runtime.config, runtime.policy, homes=homes)]
+    missing = runtime.missing_paths()
     if as_json:
-        data = [{"where": each.where, "means": each.means, "fix": each.fix} for each in found]
-        print_json({"digest": _digest(file), "findings": data, "missing": missing})
-    for each in () if as_json else found:
-        print_line(output(), f"{each.where}: {each.means}. Fix: {each.fix}", "yellow")
-    for mistake in () if as_json else missing:
-        print_line(output(), mistake, "yellow")
+        data = [
+            {"line": each.line, "where": each.where, "means": each.problem, "fix": each.fix} for each in found
+        ]
+        print_json({"digest": _digest(file), "findings": data, "missing": [str(each) for each in missing]})
+    for each in () if as_json else (*found, *missing):
+        print_line(output(), str(each), "yellow")
     if not as_json and not found and not missing:
         print_line(output(), "nothing to remark")
     if found or missing:
@@ -75,13 +78,13 @@ def diff(
     by themselves and are not compared.
     """
     before, after = (_permissions(name) for name in (old, new))
-    opened, closed = newly_permitted(before, after), newly_permitted(after, before)
+    opened, closed = newly_permitted(before, after), no_longer_permitted(before, after)
     if as_json:
         digests = {"old": _digest(old), "new": _digest(new)}
         print_json({"digests": digests, "newly_permitted": list(opened), "no_longer": list(closed)})
     else:
         _print_changes("Newly permitted", opened)
-        _print_changes("No longer permitted (read each as what the old profile had)", closed)
+        _print_changes("No longer permitted", closed)
     if exit_code and opened:
         raise typer.Exit(Status.FAILED)
 
@@ -99,11 +102,13 @@ def explain(
 
     What a task has read may deny a call that this allows. The exit status is 0 for allow and ask, 4 for deny.
     """
-    policy = construct(profile).policy
+    policy = construct(profile, to_read=True).policy
     origin = Block(id="b0", kind=BlockKind.GOAL, text="", label=Label())
     call = ToolCall(tool=tool, arguments=_parse_arguments(arguments), origin=origin)
     verdict = decide(policy, call, _matters(matter, policy))
     word, why = _in_words(verdict)
+    if isinstance(verdict, Deny) and verdict.rule == "arguments-invalid":
+        why = "; ".join((why, *_misfits(call.arguments, policy.grants[tool].parameters)))
     if as_json:
         print_json({"tool": tool, "decision": word, "rule": verdict.rule, "why": why})
     else:
@@ -118,17 +123,17 @@ def export(*, profile: ProfileOption = DEFAULT) -> None:
 
     The digest is SHA-256 of `akaion-policy/1`, a zero byte, and this line without its end.
     """
-    document = policy_document(construct(profile).policy)
+    document = policy_document(construct(profile, to_read=True).policy)
     print_line(output(), json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
 
 
 def _permissions(named: str) -> Permissions:
-    runtime = construct(named)
+    runtime = construct(named, to_read=True)
     return Permissions(config=runtime.config, policy=runtime.policy)
 
 
 def _digest(named: str) -> str:
-    return policy_digest(policy_document(construct(named).policy))
+    return policy_digest(policy_document(construct(named, to_read=True).policy))
 
 
 def _parse_arguments(text: str) -> JsonObject:
@@ -141,6 +146,27 @@ def _parse_arguments(text: str) -> JsonObject:
         said = """write a JSON object, such as '{"path": "Studio"}'"""
         raise typer.BadParameter(said, param_hint="ARGUMENTS")
     return value
+
+
+def _as_mistake(finding: Finding, read: Inspected) -> Mistake:
+    """Return `finding` with its place in the profile, in the one form in which both are told."""
+    where = ".".join(map(str, finding.where))
+    line = read.source.line(finding.where)
+    return Mistake(file=read.source.file, line=line, where=where, problem=finding.means, fix=finding.fix)
+
+
+def _misfits(arguments: JsonObject, schema: JsonObject) -> Iterator[str]:
+    """Yield which arguments are missing, unknown or wrong. Unknown names are what the user just typed."""
+    known: Any = schema.get("properties", {})
+    required: Any = schema.get("required", ())
+    wrong = [name for name in arguments if name in known and not fits(arguments[name], known[name])]
+    for word, names in (
+        ("missing", [name for name in required if name not in arguments]),
+        ("unknown", [name for name in arguments if name not in known]),
+        ("of a wrong form", wrong),
+    ):
+        if names:
+            yield f"{word}: {', '.join(names)}"
 
 
 def _matters(matter: str | None, policy: Policy) -> frozenset[str]:

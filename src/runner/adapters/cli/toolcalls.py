@@ -13,6 +13,7 @@ import typer
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from runner.adapters.cli.exits import Status
+from runner.adapters.cli.models import known_models
 from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line, print_table
 from runner.adapters.cli.written import write_report
 from runner.adapters.evaluation.asking import open_model
@@ -53,9 +54,12 @@ def evaluate(
 ) -> None:
     """Measure `models` in `tiers` and show what came of it, with `html` also as a page.
 
-    Raises `ConfigError` for a dataset or a file of results that cannot be read, `ModelError` for a model that
-    is not here, and `typer.Exit` when the constrained tier failed.
+    Raises `typer.BadParameter` for a model that nobody knows, `ConfigError` for a dataset or a file of
+    results that cannot be read, `ModelError` for a model that is not here, and `typer.Exit` when the
+    constrained tier failed.
     """
+    if not set(models) <= set(known_models()):
+        raise typer.BadParameter(f"write some of: {', '.join(known_models())}", param_hint="--model")
     if resume and results is None:
         raise typer.BadParameter("say which file to go on with: --results FILE", param_hint="--resume")
     read = read_dataset(dataset)

@@ -76,6 +76,8 @@ def read_dataset(folder: Path) -> Dataset:
     for path in questions:
         asked = reading.lines(path)
         answered = reading.lines(path.with_name(_ANSWERS + path.name))
+        if asked is None or answered is None:
+            continue
         digest.update(repr((path.name, asked, answered)).encode("utf-8", "surrogatepass"))
         items += reading.items(path, asked, answered)
     if reading.mistakes:
@@ -93,13 +95,22 @@ class _Reading:
     def blame(self, path: Path, line: int, where: str, problem: str, fix: str = _FIX) -> None:
         self.mistakes.append(Mistake(file=str(path), line=line, where=where, problem=problem, fix=fix))
 
-    def lines(self, path: Path) -> dict[int, Any]:
-        """Return the JSON values of a file by line, from 1; empty lines are none."""
+    def lines(self, path: Path) -> dict[int, Any] | None:
+        """Return the JSON values of a file by line, from 1; None when there is nothing in it to be read.
+
+        Then that is the one mistake: what the lines of the other file lack follows from it.
+        """
         try:
             text = path.read_text(encoding="utf-8")
+        except FileNotFoundError:
+            self.blame(path, 0, "", "this file is missing", "put it beside the questions")
+            return None
         except (OSError, UnicodeDecodeError):
-            self.blame(path, 0, "", "this file cannot be read as UTF-8", "put it beside the other file")
-            return {}
+            self.blame(path, 0, "", "this file cannot be read as UTF-8", "save it as UTF-8, readable by you")
+            return None
+        if not text.strip():
+            self.blame(path, 0, "", "this file is empty", "fill it, or remove both files of its category")
+            return None
         found = {}
         for number, line in enumerate(text.split("\n"), start=1):
             if line.strip():

@@ -109,6 +109,7 @@ def test_a_model_whose_weights_are_missing_is_told_before_anything_is_asked(
     ("options", "said"),
     [
         pytest.param(["--tiers", "constrained,magic"], "write some of native,constrained,text", id="tier"),
+        pytest.param(["--model", "nope"], "write some of: ", id="model"),
         pytest.param(["--seed", "7"], "no file of results for the same", id="seed"),
     ],
 )

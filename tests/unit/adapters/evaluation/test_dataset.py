@@ -165,7 +165,18 @@ def test_every_mistake_of_a_dataset_is_told_with_file_and_line(tmp_path: Path) -
 def test_a_folder_without_questions_or_without_answers_is_a_mistake(tmp_path: Path) -> None:
     assert "there are no questions here" in _mistakes(tmp_path)[0]
     (tmp_path / "BFCL_x.json").write_text(json.dumps(_question("a", [SHELF])), encoding="utf-8")
-    assert _mistakes(tmp_path)[0].startswith("possible_answer_BFCL_x.json: this file cannot be read")
+    missing = "possible_answer_BFCL_x.json: this file is missing. Fix: put it beside the questions"
+    assert _mistakes(tmp_path) == [missing]
+
+
+@pytest.mark.parametrize("empty", ["BFCL_x.json", "possible_answer_BFCL_x.json"])
+def test_an_empty_file_is_the_one_mistake_and_no_measurement(tmp_path: Path, empty: str) -> None:
+    """Nothing measured is not everything right (I7), and no line of the other file is blamed for it."""
+    right = {"shelf.find": {"title": ["atlas"]}}
+    _written(tmp_path, "x", [_question("a", [SHELF])] * 2, [_answer("a", [right])])
+    (tmp_path / empty).write_text("\n", encoding="utf-8")
+    fix = "fill it, or remove both files of its category"
+    assert _mistakes(tmp_path) == [f"{empty}: this file is empty. Fix: {fix}"]
 
 
 def test_from_the_front_of_what_is_drawn_each_category_has_its_share(tmp_path: Path) -> None:
