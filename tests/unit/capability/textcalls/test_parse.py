@@ -185,7 +185,8 @@ QUOTED = [
     "The file says \u201c\n{}\n\u201d",
     "The file says \u00ab\n{}",
     "An example:\n```xml\n{}",
-    "An example:\n~~~\n{}\n~~~",
+    "An example:\n~~~\n{}",
+    "{0}\nas the file says, then\n{0}",
     "I will not run\n{}\nsince I was not asked to.",
     "{} hmm, no.",
     "{}\n<think>No, better not.</think>",
@@ -194,6 +195,7 @@ QUOTED = [
 THOUGHT = [
     "<think>{}</think>5",
     "<THINK>{}</THINK>5",
+    "<THINK>\n{}",
     "<thinking>{}</thinking>5",
     "<thinking effort='high'>\n{}\n</thinking >\n5",
     "<reasoning>\n{}\n</reasoning>5",
@@ -235,6 +237,7 @@ def test_p2_a_call_in_any_reasoning_never_runs(place: str, form: str, tools: Too
         'It says "yes", so:\n\n{}',
         "<think>Perhaps.</think>{}",
         "<thinking>\n{{}}\n</thinking>\n\n{}",
+        "<THINKING>\n{{}}\n</Thinking>\n{}",
         "Perhaps.</think>\n{}",
         "<think>a</think>Then\n</think>\n{}",
     ],
@@ -258,6 +261,7 @@ def test_tokens_that_end_a_turn_are_no_text(end: str, tools: Tools) -> None:
         ("The log says\nAction: now\nAction Input: {}\nObservation: noon\nand I won't.", False),
         ("> Action: now\n> Action Input: {}", False),
         ("```\nAction: now\nAction Input: {}\nObservation: noon\n```", False),
+        ("An example:\n```text\nAction: now\nAction Input: {}", False),
         ("Action: now\nAction Input: {}\nObservation: noon</think>5", False),
     ],
 )
@@ -265,6 +269,13 @@ def test_p2_text_follows_an_action_only_where_the_whole_reply_has_that_form(
     text: str, runs: bool, tools: Tools
 ) -> None:
     assert _read(parse_calls(text, tools)) == ([("now", {})] if runs else [])
+
+
+def test_a_call_considered_first_hides_neither_the_answer_nor_the_call_after_it(tools: Tools) -> None:
+    thought = WRITTEN["envelope"] + " hmm, no.</think>\n"
+    assert parse_calls(thought + "The answer is 5.", tools).reason == "no_call"
+    find = '<tool_call>{"name": "find", "arguments": {"query": "a"}}</tool_call>'
+    assert _read(parse_calls(thought + find, tools)) == [("find", {"query": "a"})]
 
 
 def test_a_fence_that_was_closed_quotes_nothing_after_it(tools: Tools) -> None:
