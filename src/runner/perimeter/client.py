@@ -172,11 +172,13 @@ class SealedClient(Sealed):
     def may_probe(self) -> bool:
         """Whether the order of `tiers` waits for a probe.
 
-        The profile leaves it open, there is a way to ask, and nobody asked in this runtime yet.
+        The profile leaves it open, the backend is called local, there is a way to ask, and nobody asked in
+        this runtime yet. A remote one is probed by a person only: it need not learn that a run began whose
+        first question is then denied.
         """
         way = self._boundary.registration(self._backend.name)
         open_yet = way.first is None and self._boundary.known(self._backend.name) is None
-        return open_yet and way.codec is not None and self._boundary.keeps_findings
+        return way.terms.local and open_yet and way.codec is not None and self._boundary.keeps_findings
 
     @property
     def embeds(self) -> str | None:
