@@ -733,7 +733,28 @@ def test_a_server_that_is_not_there_is_said_so(tmp_path: Path, capsys: pytest.Ca
         pass
     status = main(["probe", "--profile", profile_at(url, tmp_path), "--json"])
     said = json.loads(capsys.readouterr().out)
-    assert (status, said["requests"], said["mechanisms"]) == (1, 1, {"grammar": "unverified"})
+    assert (status, said["answered"], said["mechanisms"]) == (1, False, {"grammar": "unverified"})
+    assert (said["requests"], said["denied"]) == (1, "")
+    assert main(["probe", "--profile", profile_at(url, tmp_path), "--set", "inference.local.tier=text"]) == 1
+    shown = capsys.readouterr().out
+    assert "The backend did not answer" in shown
+    assert "text (set in the profile)\n" in shown
+    assert "no: its build and model and template cannot be read" in shown
+
+
+def test_i4_a_probe_that_the_perimeter_denies_says_why_and_counts_no_request(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The endpoint of the local model is no address of this machine, and nothing may leave."""
+    profile = profile_at("http://192.0.2.1:8080", tmp_path)
+    status = main(["probe", "--profile", profile, "--json", "-q"])
+    said = json.loads(capsys.readouterr().out)
+    assert (status, said["denied"], said["answered"]) == (1, "not-local", False)
+    assert (said["requests"], said["tokens"], said["most_tokens"]) == (0, 0, 0)
+    assert main(["probe", "--profile", profile, "-q"]) == 1
+    shown = capsys.readouterr().out
+    assert "the perimeter denied it (not-local)" in shown
+    assert "0 requests" in shown
 
 
 def test_doctor_counts_what_is_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -56,9 +56,10 @@ class Seen(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A canary that was sent, what its answer said, and where reasoning was seen in it.
+    """A canary, what its answer said, and where reasoning was seen in it.
 
-    `last`: asking this runtime anything else is of no use now. `tokens` is what it says it generated.
+    `denied` is the rule that kept it from being sent, "" when it was sent; `answered` says that some answer
+    came. `last`: asking this runtime anything else is of no use now. `tokens` is what it says it generated.
     """
 
     canary: Canary
@@ -66,6 +67,8 @@ class Asked:
     last: bool = False
     thinking: Thinking = Thinking.UNVERIFIED
     tokens: int = 0
+    denied: str = ""
+    answered: bool = True
 
 
 # --- which comes next ----------------------------------------------------------------------------

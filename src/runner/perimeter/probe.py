@@ -99,10 +99,25 @@ async def ask_server(
     credential: Credential | None = None,
     timeout_s: float = ANSWER_TIMEOUT_S,
 ) -> tuple[Answer | None, ...]:
-    """Put `questions` to the server of `backend`, whose address was `checked`; return its answers.
+    """Return the answers of the server of `backend`, as `put` does, with None for a denied question too."""
+    said = await put(gate, backend, transport, questions, checked, credential=credential, timeout_s=timeout_s)
+    return tuple(None if isinstance(answer, Denied) else answer for answer in said)
 
-    An answer is None when the question was denied, or got no whole reply in `timeout_s` seconds. A redirect
-    is an answer without a body. `credential` is for a backend that answers nobody without it. Raises
+
+async def put(
+    gate: Gate,
+    backend: Endpoint,
+    transport: Transport,
+    questions: Sequence[WireRequest],
+    checked: Checked,
+    *,
+    credential: Credential | None = None,
+    timeout_s: float = ANSWER_TIMEOUT_S,
+) -> tuple[Answer | Denied | None, ...]:
+    """Put `questions` to the server of `backend`, whose address was `checked`; return what came of each.
+
+    That is None when there was no whole reply in `timeout_s` seconds. A redirect is an answer without a body.
+    `credential` is for a backend that answers nobody without it. Raises
     `TraceError` when it could not be recorded, and then nothing was sent.
     """
     decisions = [gate.release(wire, Label(), backend.name, checked=checked) for wire in questions]
@@ -113,7 +128,7 @@ async def ask_server(
     for sent in sends:
         gate.record_egress(sent, backend)
     asked = [(each, sent) for each, sent in zip(decisions, sends, strict=True)]
-    answers: list[Answer | None] = []
+    answers: list[Answer | Denied | None] = []
     try:
         await anyio.to_thread.run_sync(gate.trace.barrier)
         for decision, sent in asked:
@@ -141,10 +156,10 @@ async def _answer(
     *,
     credential: Credential | None,
     timeout_s: float,
-) -> Answer | None:
+) -> Answer | Denied | None:
     match decision:
         case Denied():
-            return None
+            return decision
         case Allowed() | Redacted():
             answer, status = await _exchange(decision.wire, transport, credential, timeout_s)
         case _:

@@ -14,6 +14,7 @@ from typing import Final, Protocol
 
 from runner.kernel.canonical import canonical_bytes
 from runner.kernel.capabilities import Capabilities, Facts, Mechanism, Standing
+from runner.kernel.decisions import Denied
 from runner.kernel.errors import BackendError
 from runner.kernel.inference import Answer, WireRequest
 from runner.kernel.messages import JsonObject
@@ -42,7 +43,8 @@ class Probe:
     """What came of a probe: what is known now, how many canaries were sent, and what they may have cost.
 
     `tokens` is what the runtime says it generated, `most_tokens` what it was allowed to. `kept` says that
-    nothing was sent: it was known from before.
+    nothing was sent: it was known from before. `denied` is the rule that kept a canary from being sent, ""
+    where none did. `answered` says that some canary was answered, whatever the answer.
     """
 
     capabilities: Capabilities
@@ -50,6 +52,8 @@ class Probe:
     tokens: int = 0
     most_tokens: int = 0
     kept: bool = False
+    denied: str = ""
+    answered: bool = False
 
 
 async def probe_backend(
@@ -83,11 +87,14 @@ async def probe_backend(
     found = concluded(_uses(codec), counted, after)
     if key is not None and store is not None and not forms and _is_settled(found):
         store.keep(key, found)
+    sent = [each for each in asked if not each.denied]
     return Probe(
         capabilities=found,
-        requests=len(asked),
-        tokens=sum(each.tokens for each in asked),
-        most_tokens=sum(each.canary.max_tokens for each in asked if each.seen is not Seen.REFUSED),
+        requests=len(sent),
+        tokens=sum(each.tokens for each in sent),
+        most_tokens=sum(each.canary.max_tokens for each in sent if each.seen is not Seen.REFUSED),
+        denied=next((each.denied for each in asked if each.denied), ""),
+        answered=any(each.answered for each in sent),
     )
 
 
@@ -152,7 +159,7 @@ async def _ask(gate: Gate, backend: Endpoint, codec: Probeable, way: Registratio
     except BackendError:
         return Asked(canary=canary, seen=judge(canary, status=0, heard=None))
     checked = await gate.check_locality(backend)
-    [answer] = await probe.ask_server(
+    [answer] = await probe.put(
         gate,
         backend,
         way.transport,
@@ -161,10 +168,13 @@ async def _ask(gate: Gate, backend: Endpoint, codec: Probeable, way: Registratio
         credential=way.credential,
         timeout_s=min(way.timeout_s, CANARY_TIMEOUT_S),
     )
+    if isinstance(answer, Denied):
+        nothing = judge(canary, status=0, heard=None)
+        return Asked(canary=canary, seen=nothing, last=True, denied=answer.reason, answered=False)
     status, heard = (0, None) if answer is None else (answer.status, _heard(codec, answer))
     seen = judge(canary, status=status, heard=heard)
     if heard is None:
-        return Asked(canary=canary, seen=seen, last=is_last(status))
+        return Asked(canary=canary, seen=seen, last=is_last(status), answered=answer is not None)
     return Asked(canary=canary, seen=seen, thinking=heard.thinking, tokens=heard.tokens)
 
 

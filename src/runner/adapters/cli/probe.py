@@ -18,6 +18,7 @@ from runner.adapters.cli.run import BackendOption, QuietOption, opened
 from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line, print_table
 from runner.agent.steps import Event
 from runner.kernel.capabilities import Capabilities, Mechanism, Standing, tiers_for
+from runner.kernel.tiers import Tier, tiers_from
 from runner.perimeter.probing import Probe
 
 _STYLES: Final = {
@@ -61,11 +62,12 @@ def probe(
         inference = runtime.config.inference
         asked = inference.remote if name == "remote" else inference.local
         facts = {"profile": profile, "backend": name, "model": "" if asked is None else asked.model}
+        fixed = "" if asked is None or asked.tier == "auto" else asked.tier
     trace = str(runtime.trace_path)
     if as_json:
         print_json({**facts, **_data(came, forms=forms), "trace": trace})
     else:
-        _show(facts, came, forms=forms, trace=trace)
+        _show(facts, came, forms=forms, fixed=fixed, trace=trace)
     if not forms and not _is_held(came.capabilities):
         raise typer.Exit(Status.FAILED)
 
@@ -89,13 +91,15 @@ def _data(came: Probe, *, forms: bool) -> dict[str, Any]:
         "claims": list(found.facts.claims),
         "fingerprint": {"build": seen.build, "model": seen.model, "template": seen.template},
         "keeps": seen.known,
+        "answered": came.answered,
+        "denied": came.denied,
         "requests": came.requests,
         "tokens": came.tokens,
         "most_tokens": came.most_tokens,
     }
 
 
-def _show(facts: dict[str, str], came: Probe, *, forms: bool, trace: str) -> None:
+def _show(facts: dict[str, str], came: Probe, *, forms: bool, fixed: str, trace: str) -> None:
     console, found = output(), came.capabilities
     rows = [
         (
@@ -106,17 +110,30 @@ def _show(facts: dict[str, str], came: Probe, *, forms: bool, trace: str) -> Non
         for each in Mechanism
         if each in found.standings
     ]
+    if came.denied:
+        print_line(
+            console, f"The backend was not asked: the perimeter denied it ({came.denied}).", "bold red"
+        )
+    elif came.requests and not came.answered:
+        print_line(console, "The backend did not answer: is it running at the endpoint named?", "bold red")
     if rows:
         print_table(console, ("", "mechanism", "seen"), rows)
-    else:
+    elif not came.denied:
         print_line(console, "Nothing could be asked, or another runtime answered half way.", "bold red")
-    print_facts(console, _summary(facts, came, forms=forms, trace=trace))
+    print_facts(console, _summary(facts, came, forms=forms, fixed=fixed, trace=trace))
 
 
-def _summary(facts: dict[str, str], came: Probe, *, forms: bool, trace: str) -> list[tuple[str, str]]:
+def _summary(
+    facts: dict[str, str], came: Probe, *, forms: bool, fixed: str, trace: str
+) -> list[tuple[str, str]]:
     found, seen = came.capabilities, came.capabilities.facts.fingerprint
     ignored = ", ".join(each.value for each in found.ignores)
     tiers = ", then ".join(tier.value for tier in tiers_for(found))
+    if fixed:
+        tiers = f"{', then '.join(tiers_from(Tier(fixed)))} (set in the profile)"
+    plural = "" if came.requests == 1 else "s"
+    parts = {"build": seen.build, "model": seen.model, "template": seen.template}
+    unsaid = " and ".join(name for name, value in parts.items() if not value)
     return [
         ("Backend", f"{facts['backend']}, {facts['model']}"),
         ("Ignores", ignored or "nothing that was tried"),
@@ -125,7 +142,7 @@ def _summary(facts: dict[str, str], came: Probe, *, forms: bool, trace: str) -> 
         ("Context", f"{found.context} tokens" if found.context else "not said"),
         ("Claims", ", ".join(found.facts.claims) or "nothing"),
         ("Build", seen.build or "not said"),
-        ("Kept", "until build, model or template change" if seen.known else "no: not all of them are said"),
-        ("Cost", f"{came.requests} requests, {came.tokens} tokens, at most {came.most_tokens}"),
+        ("Kept", f"no: its {unsaid} cannot be read" if unsaid else "until build, model or template change"),
+        ("Cost", f"{came.requests} request{plural}, {came.tokens} tokens, at most {came.most_tokens}"),
         ("Record", trace),
     ]
