@@ -53,7 +53,8 @@ def check(
         data = [
             {"line": each.line, "where": each.where, "means": each.problem, "fix": each.fix} for each in found
         ]
-        print_json({"digest": _digest(file), "findings": data, "missing": [str(each) for each in missing]})
+        lacking = [str(each) for each in missing]
+        print_json({"digest": _digest(runtime.policy), "findings": data, "missing": lacking})
     for each in () if as_json else (*found, *missing):
         print_line(output(), str(each), "yellow")
     if not as_json and not found and not missing:
@@ -80,7 +81,7 @@ def diff(
     before, after = (_permissions(name) for name in (old, new))
     opened, closed = newly_permitted(before, after), no_longer_permitted(before, after)
     if as_json:
-        digests = {"old": _digest(old), "new": _digest(new)}
+        digests = {"old": _digest(before.policy), "new": _digest(after.policy)}
         print_json({"digests": digests, "newly_permitted": list(opened), "no_longer": list(closed)})
     else:
         _print_changes("Newly permitted", opened)
@@ -132,8 +133,8 @@ def _permissions(named: str) -> Permissions:
     return Permissions(config=runtime.config, policy=runtime.policy)
 
 
-def _digest(named: str) -> str:
-    return policy_digest(policy_document(construct(named, to_read=True).policy))
+def _digest(policy: Policy) -> str:
+    return policy_digest(policy_document(policy))
 
 
 def _parse_arguments(text: str) -> JsonObject:

@@ -59,11 +59,11 @@ def vllm_questions(address: Address) -> tuple[WireRequest, ...]:
 
 def llama_facts(answers: Sequence[Answer | None]) -> Facts:
     """Return what a llama-server says. Total. Its model has no digest: where it lies and what it holds."""
-    props, listing = _objects_in(answers, 2)
-    served, build = list(_objects(listing.get("data"))), _word(props.get("build_info"))
+    props, listing = objects_in(answers, 2)
+    served, build = list(entries_of(listing.get("data"))), _word(props.get("build_info"))
     only, path = served[0] if len(served) == 1 else {}, _word(props.get("model_path"))
-    settings = _object(props.get("default_generation_settings"))
-    caps = _object(props.get("chat_template_caps"))
+    settings = object_of(props.get("default_generation_settings"))
+    caps = object_of(props.get("chat_template_caps"))
     return Facts(
         fingerprint=Fingerprint(
             build="" if _UNNAMED in build else build,
@@ -77,10 +77,10 @@ def llama_facts(answers: Sequence[Answer | None]) -> Facts:
 
 def ollama_facts(answers: Sequence[Answer | None], *, model: str, context: int) -> Facts:
     """Return what Ollama says of `model`. Total. Its `context` is the one that every request states."""
-    version, listing, shown = _objects_in(answers, 3)
+    version, listing, shown = objects_in(answers, 3)
     digests = {
         _word(entry.get("digest"))
-        for entry in _objects(listing.get("models"))
+        for entry in entries_of(listing.get("models"))
         if model in {entry.get("name"), entry.get("model")} or f"{model}:latest" == entry.get("name")
     }
     capabilities = shown.get("capabilities")
@@ -101,8 +101,8 @@ def vllm_facts(answers: Sequence[Answer | None], *, model: str) -> Facts:
     A template given on the command line is not in it, so a change of it means a restart, which nothing here
     shows: findings about vLLM are never kept.
     """
-    version, listing = _objects_in(answers, 2)
-    served = [entry for entry in _objects(listing.get("data")) if entry.get("id") == model]
+    version, listing = objects_in(answers, 2)
+    served = [entry for entry in entries_of(listing.get("data")) if entry.get("id") == model]
     only = served[0] if len(served) == 1 else {}
     return Facts(
         fingerprint=Fingerprint(
@@ -114,7 +114,7 @@ def vllm_facts(answers: Sequence[Answer | None], *, model: str) -> Facts:
 
 def engine_facts(answers: Sequence[Answer | None]) -> Facts:
     """Return what the embedded engine says. Total. The template is in the weights, so their mark is both."""
-    [said] = _objects_in(answers, 1)
+    [said] = objects_in(answers, 1)
     weights = _word(said.get("weights"))
     return Facts(
         fingerprint=Fingerprint(build=_word(said.get("build")), model=weights, template=weights),
@@ -122,7 +122,7 @@ def engine_facts(answers: Sequence[Answer | None]) -> Facts:
     )
 
 
-def _objects_in(answers: Sequence[Answer | None], count: int) -> list[Mapping[str, object]]:
+def objects_in(answers: Sequence[Answer | None], count: int) -> list[Mapping[str, object]]:
     """Return the JSON objects of `count` answers, an empty one for each that is missing or not one."""
     found = [_parse_answer(answer) for answer in answers]
     return found if len(found) == count else [{}] * count
@@ -137,11 +137,13 @@ def _parse_answer(answer: Answer | None) -> Mapping[str, object]:
         return {}
 
 
-def _object(value: object) -> Mapping[str, object]:
+def object_of(value: object) -> Mapping[str, object]:
+    """Return `value` if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
 
 
-def _objects(value: object) -> Iterator[Mapping[str, object]]:
+def entries_of(value: object) -> Iterator[Mapping[str, object]]:
+    """Yield the objects in `value`, if it is an array; nothing else in it."""
     return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
 
 

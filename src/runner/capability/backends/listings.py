@@ -10,15 +10,15 @@ is no more than the L0 that the address gave. A relay that imitates a local serv
 L2 excludes it.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from runner.capability.backends.protocol import NotProtocolError, encode_json, parse_object
+from runner.capability.backends.facts import entries_of, get, object_of, objects_in, post
+from runner.capability.backends.protocol import encode_json
 from runner.kernel.inference import Address, Answer, WireRequest
 from runner.kernel.ports import Locality
 
-_OK: Final = 200
 _LIBRARY: Final = "registry.ollama.ai/library/"
 _WEIGHTS: Final = frozenset({"gguf", "safetensors"})
 _VLLM: Final = "vllm"
@@ -43,15 +43,15 @@ class OllamaCheck:
         if _is_cloud(self.model):
             return ()
         body = encode_json(self.model, {"model": self.model})
-        return (_get(self.address, "/api/tags"), _post(self.address, "/api/show", body))
+        return (get(self.address, "/api/tags"), post(self.address, "/api/show", body))
 
     def grade(self, answers: Sequence[Answer | None]) -> Locality:
         """Return L1 when listing and description agree that the model is here, `REMOTE`, or L0. Total."""
         if _is_cloud(self.model) or any(_redirects(answer) for answer in answers):
             return Locality.REMOTE
-        listing, shown = _two_objects(answers)
-        listed = [entry for entry in _objects(listing.get("models")) if _named(entry, self.model)]
-        details = _object(shown.get("details"))
+        listing, shown = objects_in(answers, 2)
+        listed = [entry for entry in entries_of(listing.get("models")) if _named(entry, self.model)]
+        details = object_of(shown.get("details"))
         if any(_points_away(entry) for entry in (*listed, shown)) or _is_cloud(details.get("parent_model")):
             return Locality.REMOTE
         held = bool(listed) and all(_has_weights(entry) for entry in listed)
@@ -71,21 +71,21 @@ class LlamaServerCheck:
     @property
     def questions(self) -> tuple[WireRequest, ...]:
         """The server's properties and its list of models."""
-        return (_get(self.address, "/props"), _get(self.address, "/v1/models"))
+        return (get(self.address, "/props"), get(self.address, "/v1/models"))
 
     def grade(self, answers: Sequence[Answer | None]) -> Locality:
         """Return L1 when both answers say that the model is loaded, `REMOTE` on a redirect, or L0. Total."""
         if any(_redirects(answer) for answer in answers):
             return Locality.REMOTE
-        props, listing = _two_objects(answers)
+        props, listing = objects_in(answers, 2)
         loaded = {*_names_of(props.get("model_path")), *_names_of(props.get("model_alias"))}
-        served = list(_objects(listing.get("data")))
+        served = list(entries_of(listing.get("data")))
         agreed = (
             self.model in loaded
             and len(served) == 1
             and self.model in _names_of(served[0].get("id"))
             and served[0].get("owned_by") == "llamacpp"
-            and _positive(_object(served[0].get("meta")).get("n_params"))
+            and _positive(object_of(served[0].get("meta")).get("n_params"))
         )
         return Locality.L1 if agreed else Locality.L0
 
@@ -104,14 +104,14 @@ class VllmCheck:
     @property
     def questions(self) -> tuple[WireRequest, ...]:
         """The server's version and its list of models."""
-        return (_get(self.address, "/version"), _get(self.address, "/v1/models"))
+        return (get(self.address, "/version"), get(self.address, "/v1/models"))
 
     def grade(self, answers: Sequence[Answer | None]) -> Locality:
         """Return L1 when version and listing say vLLM has the model, `REMOTE` for another's, or L0. Total."""
         if any(_redirects(answer) for answer in answers):
             return Locality.REMOTE
-        version, listing = _two_objects(answers)
-        served = [entry for entry in _objects(listing.get("data")) if entry.get("id") == self.model]
+        version, listing = objects_in(answers, 2)
+        served = [entry for entry in entries_of(listing.get("data")) if entry.get("id") == self.model]
         if any(entry.get("owned_by") != _VLLM for entry in served):
             return Locality.REMOTE
         number = version.get("version")
@@ -125,44 +125,11 @@ class VllmCheck:
         return Locality.L1 if agreed else Locality.L0
 
 
-def _get(address: Address, path: str) -> WireRequest:
-    headers = (("Accept", "application/json"),)
-    return WireRequest(method="GET", address=address, path=path, headers=headers, body=b"")
-
-
-def _post(address: Address, path: str, body: bytes) -> WireRequest:
-    headers = (("Content-Type", "application/json"), ("Accept", "application/json"))
-    return WireRequest(method="POST", address=address, path=path, headers=headers, body=body)
-
-
 # --- parsing: from here on the bytes are a server's, and nothing in them is believed -------------------
 
 
 def _redirects(answer: Answer | None) -> bool:
     return answer is not None and 300 <= answer.status < 400  # noqa: PLR2004 - RFC 9110, section 15.4
-
-
-def _two_objects(answers: Sequence[Answer | None]) -> tuple[Mapping[str, object], Mapping[str, object]]:
-    """Return the JSON objects of two answers, an empty one for each that is missing or not one."""
-    found = [_parse_answer(answer) for answer in answers]
-    return (found[0], found[1]) if len(found) == 2 else ({}, {})  # noqa: PLR2004 - as many as questions
-
-
-def _parse_answer(answer: Answer | None) -> Mapping[str, object]:
-    if answer is None or answer.status != _OK:
-        return {}
-    try:
-        return parse_object(answer.body)
-    except NotProtocolError:
-        return {}
-
-
-def _object(value: object) -> Mapping[str, object]:
-    return value if isinstance(value, dict) else {}
-
-
-def _objects(value: object) -> Iterator[Mapping[str, object]]:
-    return (item for item in value if isinstance(item, dict)) if isinstance(value, list) else iter(())
 
 
 def _positive(value: object) -> bool:
