@@ -76,7 +76,7 @@ from runner.perimeter.probing import Probe
 from runner.perimeter.release import BackendTerms, Rules
 from runner.perimeter.second_model import LocalModel
 from runner.perimeter.toolbox import SealedTools
-from runner.perimeter.trace.commit import config_digest, policy_digest
+from runner.perimeter.trace.commit import config_digest, policy_digest, prompts_digest
 from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.note import device_key_name, vkey
 from runner.perimeter.trace.records import RULES_ONLY
@@ -380,6 +380,7 @@ class Runtime:
             profile=self.config.profile,
             policy_digest=policy_digest(policy_document(self._policy)),
             config_digest=config_digest(self.config.model_dump(mode="json")),
+            prompts=prompts_digest(own_texts(tool.spec for tool in self._tools.values())),
             backends=(*self._all_backends(), *(each.name for each in self._embedders.values())),
             host_tools=host_tools,
             max_egress_class=self.config.perimeter.max_egress_class,

@@ -271,7 +271,7 @@ class SealedClient(Sealed):
         failure = outcome.failure if isinstance(outcome, ReplyInvalid) else None
         ended = partial(record_result, self._boundary.trace, sent, "ok", tier=asked.tier, failure=failure)
         size = len(raw.text.encode("utf-8", "surrogatepass"))
-        ended(task=task.id, size=size, block=block.id)
+        ended(task=task.id, size=size, block=block.id, usage=raw.reply.usage)
         if isinstance(outcome, ReplyInvalid):
             raise outcome
         calls = tuple(map(_asked_call, found, said, origins))

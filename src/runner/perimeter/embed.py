@@ -104,7 +104,7 @@ async def embed_batch(gate: Gate, embedder: Embedder, blocks: Sequence[Block], *
         label = join_labels([task.mark, *(block.label for block in inputs), decision.label])
         payload = json.dumps(reply.vectors, separators=(",", ":")).encode("ascii")
         block = task.vectors(payload, label, inputs, residue=decision.label)
-    record_result(gate.trace, sent, "ok", task=task.id, size=size, block=block.id)
+    record_result(gate.trace, sent, "ok", task=task.id, size=size, block=block.id, usage=reply.usage)
     return Embeddings(block=block, vectors=reply.vectors, usage=reply.usage)
 
 

@@ -7,12 +7,15 @@ of a send to `client.py` and `embed.py`. Carries I4: each send that went out has
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Final
 
 from runner.kernel.errors import BackendError, RunnerError, TraceUnavailable, TransportError
-from runner.kernel.inference import WireRequest
+from runner.kernel.inference import Usage, WireRequest
 from runner.kernel.tiers import CallFailure, Tier
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
+
+_UNKNOWN: Final = Usage()
 
 
 def encoded(backend: str, encode: Callable[[], WireRequest]) -> WireRequest:
@@ -77,10 +80,12 @@ def record_result(
     block: str | None = None,
     tier: Tier | None = None,
     failure: CallFailure | None = None,
+    usage: Usage = _UNKNOWN,
 ) -> None:
     """Put on record that `sent` ended with `status`, its answer of `size` bytes being `block`.
 
-    `tier` is how the reply was to be held to a form, and `failure` why that was of no use.
+    `tier` is how the reply was to be held to a form, and `failure` why that was of no use. `usage` is what
+    the backend counted.
     """
     result = records.EgressResult(
         call_id=sent.call_id,
@@ -90,5 +95,7 @@ def record_result(
         block=block,
         tier=tier,
         failure=failure,
+        x_tokens_in=usage.prompt_tokens or None,
+        x_tokens_out=usage.completion_tokens or None,
     )
     trace.append(result, task=task)

@@ -113,7 +113,7 @@ class LocalModel:
                         on_text=None,
                     )
                 size = len(reply.text.encode("utf-8", "surrogatepass"))
-                record_result(gate.trace, sent, "ok", task=task.id, size=size)
+                record_result(gate.trace, sent, "ok", task=task.id, size=size, usage=reply.usage)
                 if reply.finish == "length":
                     raise BackendError("truncated: the answer reached its token limit")
                 return parse_answer(reply.text)

@@ -42,6 +42,19 @@ async def test_p1_an_allowed_request_is_recorded_sealed_sent_and_its_reply_label
     assert (result["status"], result["block"]) == ("ok", reply.block.id)
 
 
+async def test_i4_the_tokens_that_the_backend_counted_are_on_record_and_none_that_it_did_not(
+    make_world: Any,
+) -> None:
+    world = make_world(replies=["two words"])
+    with world.perimeter.task("a question") as task:
+        await world.client.infer(asking(task.goal), task=task)
+    (result,) = world.records("egress_result")
+    assert result["x_tokens_out"] == 2
+    assert "x_tokens_in" not in result
+    (header,) = world.records("header")
+    assert "x_tokens_out" in header["extensions"]
+
+
 async def test_i9_nothing_is_sent_before_its_record_is_sealed_and_durable(make_world: Any) -> None:
     seen: list[list[str]] = []
     world: Any = None

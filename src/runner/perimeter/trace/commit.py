@@ -7,6 +7,7 @@ Each has its own prefix, so none can be taken for another. Where salts are kept 
 """
 
 import hmac
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -34,6 +35,11 @@ def config_digest(config: Json) -> str:
 def caps_digest(capabilities: Json) -> str:
     """Return the digest of a backend's capabilities; raise `ValueError` as above."""
     return sha256(canonical_bytes(capabilities)).hexdigest()
+
+
+def prompts_digest(texts: Sequence[str]) -> str:
+    """Return the digest of what the runner says to a model, `texts` in their order: its prompts' version."""
+    return sha256(b"akaion-prompts/1\0" + canonical_bytes(list(texts))).hexdigest()
 
 
 def rendering_digest(rendering: str) -> str:

@@ -59,7 +59,8 @@ class HeaderFacts:
     """What a header says that only the assembly knows.
 
     `book` is the name of the book in every origin; `host` the machine's name, which enters as a commitment;
-    `boot_id` 32 hex digits, one per start of the system; the digests are those of `commit`.
+    `boot_id` 32 hex digits, one per start of the system; the digests are those of `commit`. `prompts` is the
+    digest of what the runner says to a model in its own words, where that is known.
     """
 
     book: str
@@ -68,6 +69,7 @@ class HeaderFacts:
     profile: str
     policy_digest: str
     config_digest: str
+    prompts: str | None = None
     backends: tuple[str, ...]
     host_tools: tuple[HostTool, ...] = ()
     max_egress_class: Ceiling
@@ -351,6 +353,7 @@ class Trace:
             writer=facts.writer,
             host_commit=self.commit(facts.host.encode("utf-8", "surrogatepass")),
             boot_id=facts.boot_id,
+            x_prompts=facts.prompts,
         )
 
     def _in_task(self, record: Record, task: str | None) -> Record:

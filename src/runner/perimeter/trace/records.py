@@ -52,6 +52,8 @@ OpinionWord: TypeAlias = Literal["none", "person", "health", "judicial", "secrec
 RULES_ONLY: Final = "rules-only"
 """The classifier that asks no second opinion, in headers and for what only the rules have seen."""
 MAX_REPLAY: Final = 32
+EXTENSIONS: Final = ("x_prompts", "x_tokens_in", "x_tokens_out")
+"""The members this writer adds to those of the format. Every header lists them; no verifier judges them."""
 
 
 class Record(Shape):
@@ -116,6 +118,8 @@ class Header(Record):
     writer: Name
     host_commit: Hex64
     boot_id: Hex32
+    extensions: Names = EXTENSIONS
+    x_prompts: Hex64 | None = None
 
     def _defect(self) -> str | None:
         reasons = self.unverifiable_because
@@ -395,7 +399,8 @@ class Egress(Record):
 class EgressResult(Record):
     """How a send ended.
 
-    `tier` is how its reply was to be held to a form, and `failure` why that was of no use.
+    `tier` is how its reply was to be held to a form, and `failure` why that was of no use. The tokens are
+    those that the backend says it read and wrote; absent where it says nothing.
     """
 
     kind: ClassVar[str] = "egress_result"
@@ -408,6 +413,8 @@ class EgressResult(Record):
     block: BlockId | None = None
     tier: Tier | None = None
     failure: CallFailure | None = None
+    x_tokens_in: Count | None = None
+    x_tokens_out: Count | None = None
 
     def _defect(self) -> str | None:
         if self.failure is not None and self.tier is None:
