@@ -978,3 +978,7 @@ class FixedEntropy:
                 blocks += hashlib.sha256(self._seed + self._counter.to_bytes(8, "big")).digest()
                 self._counter += 1
         return blocks[:size]
+
+    def fill(self, secret: bytearray) -> None:
+        """Overwrite `secret` with the next bytes of the stream."""
+        secret[:] = self.token(len(secret))

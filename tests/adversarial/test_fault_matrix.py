@@ -714,13 +714,18 @@ def falling_wall(now: int) -> int:
 
 
 LOOKS: Final[list[int]] = []
-AT_TASK, AT_SEND = 3, 6
+AT_TASK, AT_SEND = 2, 5
 """Draws of random bytes before the first of a task, and before the first of a send."""
 
 
 def random_bytes(fault: object, calls: int) -> Parts:
     """The system's randomness, failing after so many draws."""
     return {"entropy": broken(SystemEntropy(), after=calls, token=fault)}
+
+
+def no_key(fault: object) -> Parts:
+    """The system's randomness, failing where a key is to be made."""
+    return {"entropy": broken(SystemEntropy(), fill=fault)}
 
 
 def entropy_faults() -> Iterator[Fault]:
@@ -743,6 +748,17 @@ def entropy_faults() -> Iterator[Fault]:
                     "at-the-send": replace(UNAVAILABLE, verdict="PASS", task="failed"),
                 }[moment],
             )
+    wrong_keys: Mapping[str, object] = {
+        "raises": OSError(errno.EIO, "x"),
+        "is-missing": NotImplementedError(),
+        "stays-empty": None,
+    }
+    for name, fault in wrong_keys.items():
+        yield Fault(
+            id=f"entropy-for-a-key-{name}",
+            parts=partial(no_key, fault),
+            outcome=REFUSED,
+        )
 
 
 def request_faults() -> Iterator[Fault]:

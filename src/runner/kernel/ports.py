@@ -44,7 +44,10 @@ class Entropy(Protocol):
     """Unpredictable bytes."""
 
     def token(self, size: int) -> bytes:
-        """Return `size` random bytes fit for keys, salts and ids."""
+        """Return `size` random bytes fit for salts and ids."""
+
+    def fill(self, secret: bytearray) -> None:
+        """Overwrite every byte of `secret` with random bytes fit for a key, and keep no copy of them."""
 
 
 # --- inference ---------------------------------------------------------------------------------

@@ -30,19 +30,20 @@ class Head:
 
 
 class Chain:
-    """The growing log `origin`, signed by the key made from 32 secret bytes.
+    """The growing log `origin`, signed by the key made from 32 secret bytes, which are overwritten here.
 
     Not thread-safe: `Trace` calls it under its lock. A refused record leaves it as it was.
     """
 
-    __slots__ = ("_key", "_prev", "_public", "_tree", "_ts", "entries", "origin", "unsealed")
+    __slots__ = ("_key", "_prev", "_tree", "_ts", "entries", "origin", "public_key", "unsealed")
 
-    def __init__(self, *, origin: str, secret: bytes) -> None:
+    def __init__(self, *, origin: str, secret: bytearray) -> None:
         self.origin = origin
         self.entries = 0
         self.unsealed = 0
         self._key: Ed25519PrivateKey | None = Ed25519PrivateKey.from_private_bytes(secret)
-        self._public = self._key.public_key().public_bytes_raw()
+        secret[:] = bytes(len(secret))
+        self.public_key = self._key.public_key().public_bytes_raw()
         self._tree = Tree()
         self._prev = CHAIN_START
         self._ts = 0
@@ -50,7 +51,7 @@ class Chain:
     @property
     def vkey(self) -> str:
         """The verifier key of this log."""
-        return vkey(self.origin, self._public)
+        return vkey(self.origin, self.public_key)
 
     @property
     def size(self) -> int:
@@ -89,19 +90,23 @@ class Chain:
         if self._key is None:
             raise TraceError(f"log {self.origin} is closed: its key is gone")
         text = checkpoint(self.origin, self._tree.size, self._tree.root())
-        lines = [signature_line(self.origin, self._public, self._key.sign(text.encode()))]
+        lines = [signature_line(self.origin, self.public_key, self._key.sign(text.encode()))]
         if device is not None:
             name, signer = device
             lines.append(signature_line(name, signer.public_key, signer.sign(text.encode())))
             _check_device(
-                join_note(text, lines), text, (self.origin, self._public), (name, signer.public_key)
+                join_note(text, lines), text, (self.origin, self.public_key), (name, signer.public_key)
             )
         line = self._link({"kind": "seal", "note": join_note(text, lines)})
         self.unsealed = 0
         return line
 
     def destroy(self) -> None:
-        """Drop the log's key: from here on nobody can seal this log."""
+        """Drop the log's key: from here on nobody can seal this log.
+
+        The library overwrites its memory when it lets a key go, and nothing else holds one.
+        `tests/integration/test_seed_in_memory.py` looks for it.
+        """
         self._key = None
 
     def _link(self, fields: dict[str, Json]) -> bytes:

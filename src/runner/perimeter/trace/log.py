@@ -117,6 +117,7 @@ class Trace:
         self._block_numbers = count()
         self._log_no, self._log_id = 0, ""
         self._drawn = b""  # the beginning of the last random bytes
+        self._public_key = b""  # of the last log
         self._chain: Chain
         self._file: LogFile
 
@@ -288,7 +289,7 @@ class Trace:
     def _create(self, prev: PrevLog | None) -> None:
         """Create the log after `prev` with header and first seal, and pin it."""
         self._log_id = log_id = self.mint_id()
-        self._chain = Chain(origin=f"{self._facts.book}/{log_id}", secret=self._random(_KEY_BYTES))
+        self._chain = self._new_chain(f"{self._facts.book}/{log_id}")
         head = self._chain.entry(self._header(log_id, prev), now_us=self._clock.now_us(), task=None)
         head += self._chain.seal(device=(device_key_name(self._facts.book), self._signer))
         self._salts.sync()
@@ -300,6 +301,22 @@ class Trace:
             self._file.close()
             raise
         self._durable = self._chain.size
+
+    def _new_chain(self, origin: str) -> Chain:
+        """Return an empty log under a key of its own; raise `TraceUnavailable` where no key can be had.
+
+        The key's bytes are in one place only, and are overwritten there: `_random` would keep some of them.
+        """
+        secret = bytearray(_KEY_BYTES)
+        with _failures("the system gives no random bytes"):
+            self._entropy.fill(secret)
+        if len(secret) != _KEY_BYTES or not any(secret):
+            raise TraceUnavailable("the system's random bytes are too few, or repeat themselves")
+        chain = Chain(origin=origin, secret=secret)
+        if chain.public_key == self._public_key:
+            raise TraceUnavailable("the system's random bytes are too few, or repeat themselves")
+        self._public_key = chain.public_key
+        return chain
 
     def _rotate_if_due(self) -> None:
         """Close a log that is half full or old, and go on in the next one.

@@ -76,3 +76,8 @@ def test_the_system_has_a_clock_and_randomness() -> None:
     assert clock.monotonic() <= clock.monotonic()
     assert len(SystemEntropy().token(32)) == 32
     assert SystemEntropy().token(32) != SystemEntropy().token(32)
+    one, two = bytearray(32), bytearray(32)
+    SystemEntropy().fill(one)
+    SystemEntropy().fill(two)
+    assert len({bytes(one), bytes(two), bytes(32)}) == 3
+    assert len(one) == len(two) == 32

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from runner.kernel.errors import TraceError
+from runner.kernel.errors import TraceError, TraceUnavailable
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Locality
 from runner.perimeter.trace import log as log_module
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.commit import commitment
 from runner.perimeter.trace.log import Trace
-from runner.testing import MemoryLogFile, MemorySigner
+from runner.testing import FixedEntropy, MemoryLogFile, MemorySigner
 
 if TYPE_CHECKING:
     from .conftest import Studio
@@ -573,6 +573,36 @@ def test_the_device_key_signs_the_first_seal_only(studio: "Studio") -> None:
     trace.barrier()
     notes = [record["note"] for record in records_of(studio.log) if record["kind"] == "seal"]
     assert [note.count("\u2014 studio/device ") for note in notes] == [1, 0]
+
+
+class KeyBytes(FixedEntropy):
+    """Keeps hold of the buffers that were filled for keys; the same bytes each time if it is `stuck`."""
+
+    def __init__(self, *, stuck: bool = False) -> None:
+        super().__init__(b"keys")
+        self.filled: list[bytearray] = []
+        self._stuck = stuck
+
+    def fill(self, secret: bytearray) -> None:
+        super().fill(secret)
+        if self._stuck:
+            secret[:] = b"k" * len(secret)
+        self.filled.append(secret)
+
+
+def test_the_bytes_of_a_key_are_overwritten_once_the_library_has_them(studio: "Studio") -> None:
+    studio.entropy = entropy = KeyBytes()
+    studio.open().close()
+    assert entropy.filled == [bytearray(32)]
+
+
+def test_i7_no_two_logs_in_a_row_have_one_key(studio: "Studio", monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_module, "ROTATE_AFTER_S", 0.0)
+    studio.entropy = KeyBytes(stuck=True)
+    trace = studio.open()
+    with pytest.raises(TraceUnavailable, match="repeat themselves"):
+        start(trace)
+    assert len(studio.store.files) == 1
 
 
 # --- going on after a crash ---------------------------------------------------------------------------
