@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents with persons, addresses and organisations in them, and what the detectors find of those.
 
-Run: python benchmarks/people.py [--part E|F] [--count N] [--seed N] [--show]
+Run: python benchmarks/people.py [--part E|F|G] [--count N] [--seed N] [--show]
 
 Owns the generator and the tallies of the second table of identifiers.py, which prints it for the parts of
-people.txt. Run by itself it measures those of prose.txt, with as many documents that hold nobody. The names
-and streets stand in these two files and in no lexicon of the detectors. Nothing else personal is in the
-documents: no number, no mail address.
+people.txt. Run by itself it measures those of prose.txt and practice.txt, with as many documents that hold
+nobody. The names and streets stand in these three files and in no lexicon of the detectors; part G has lists
+of its own. Nothing else personal is in the documents: no number, no mail address.
 
 A document counts as found for a kind when at least one mention of that kind in it is covered by a span. With
 the register, the names in a document are those of clients.
@@ -30,7 +30,12 @@ KINDS: Final[dict[str, frozenset[str]]] = {
     "organisation": frozenset({"organisation", "client"}),
 }
 """For each kind of mention the kinds of spans that find it."""
+_FILES: Final = ("people.txt", "prose.txt", "practice.txt")
 _SLOT: Final = re.compile(r"\{(\w)(?:\.(\w))?\}")
+_PERSONS: Final = "pqr"
+_PLACES: Final = {"a": "address", "b": "address", "h": "address", "e": "address", "o": "organisation"}
+_MENTIONED: Final = dict.fromkeys(_PERSONS, "person") | _PLACES | {"m": "organisation"}
+"""The slots that name somebody or something, and what."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +66,7 @@ class Generator:
         self._dice = random.Random(seed)  # noqa: S311 - texts, not secrets
         self._pieces = read_pieces()
         self._templates = self._pieces[part]
+        self._lists = f"_{part[0]}"
         self._given = given
         self._surname = surname
 
@@ -70,29 +76,40 @@ class Generator:
             yield self._document(self._templates[index % len(self._templates)])
 
     def _document(self, template: str) -> Document:
-        names = {slot: (self._pick(self._given), self._pick(self._surname)) for slot in "pqr"}
-        values = {slot: f"{given} {surname}" for slot, (given, surname) in names.items()}
-        values |= {"a": self._address(), "b": self._address(), "o": self._organisation()}
-        values |= {"d": self._date(), "t": self._pick("town").split()[1]}
+        used = {match[1] for match in _SLOT.finditer(template)}
+        names, values = self._values(used)
         mentions: list[Mention] = []
         text, position = "", 0
         for match in _SLOT.finditer(template):
             slot, form = match[1], match[2] or ""
             text += template[position : match.start()]
             value = self._formed(*names[slot], form) if slot in names else values[slot]
-            kind = (
-                "person" if slot in names else {"a": "address", "b": "address", "o": "organisation"}.get(slot)
-            )
-            if kind:
-                mentions.append(Mention(start=len(text), end=len(text) + len(value), kind=kind))
+            if slot in _MENTIONED:
+                mentions.append(Mention(start=len(text), end=len(text) + len(value), kind=_MENTIONED[slot]))
             text += value
             position = match.end()
-        used = {match[1] for match in _SLOT.finditer(template)} & set("pqrabo")
         return Document(
             text=text + template[position:],
             mentions=tuple(mentions),
-            clients=tuple(values[slot] for slot in sorted(used)),
+            clients=tuple(values[slot] for slot in sorted(used & _MENTIONED.keys())),
         )
+
+    def _values(self, used: set[str]) -> tuple[dict[str, tuple[str, str]], dict[str, str]]:
+        """Return given name and surname of the persons, and what stands in every slot without a form."""
+        names = {slot: (self._pick(self._given), self._pick(self._surname)) for slot in _PERSONS}
+        values = {"a": self._address(), "b": self._address(), "o": self._organisation()}
+        values |= {"d": self._date(), "t": self._pick("town").split()[1]}
+        if "w" in used:
+            names["w"] = (self._pick(self._given), self._pick(self._surname))
+        only_in_g = {
+            "h": lambda: f"{self._pick('street')}{self._number()}",
+            "e": lambda: f"{self._dice.randint(1, 240)} {self._pick('street_en')}",
+            "v": lambda: self._pick("town"),
+            "y": lambda: self._pick("town_en"),
+            "m": self._organisation,
+        }
+        values |= {slot: make() for slot, make in only_in_g.items() if slot in used}
+        return names, values | {slot: f"{given} {surname}" for slot, (given, surname) in names.items()}
 
     @staticmethod
     def _formed(given: str, surname: str, form: str) -> str:
@@ -104,6 +121,12 @@ class Generator:
             "u": full.upper(),
             "c": f"{surname.upper()} {given}",
             "i": f"{given[0]}. {surname}",
+            "x": f"{surname} {given}".upper(),
+            "k": surname.upper(),
+            "l": full.lower(),
+            "f": f"{surname}_{given}".replace(" ", "_"),
+            "j": f"{surname}, {given}",
+            "m": f"{given} {surname[0]}. {surname}",
         }
         return forms.get(form, full)
 
@@ -112,14 +135,20 @@ class Generator:
         if dice.random() < 0.25:
             end = dice.choice(("", f", {self._pick('town_en')}"))
             return f"{dice.randint(1, 240)} {self._pick('street_en')}{end}"
-        number = dice.choice(
-            (f" {dice.randint(1, 300)}", f", {dice.randint(1, 99)}", f" n. {dice.randint(1, 99)}")
-        )
-        number += dice.choice(("", "", "/A", "/12", " bis"))
+        number = self._number()
         town = dice.choice(("", f", {self._pick('town')}", f" - {self._pick('town')}"))
         return f"{self._pick('street')}{number}{town}"
 
+    def _number(self) -> str:
+        dice = self._dice
+        number = dice.choice(
+            (f" {dice.randint(1, 300)}", f", {dice.randint(1, 99)}", f" n. {dice.randint(1, 99)}")
+        )
+        return number + dice.choice(("", "", "/A", "/12", " bis"))
+
     def _organisation(self) -> str:
+        if f"organisation{self._lists}" in self._pieces:
+            return self._pick("organisation")
         if self._dice.random() < 0.2:
             return f"{self._pick('before')} {self._pick('firm')}"
         return f"{self._pick('firm')} {self._pick('form')}"
@@ -130,17 +159,18 @@ class Generator:
         )
 
     def _pick(self, section: str) -> str:
-        return self._dice.choice(self._pieces[section])
+        return self._dice.choice(self._pieces.get(f"{section}{self._lists}") or self._pieces[section])
 
 
 def read_pieces() -> dict[str, list[str]]:
-    """Return the sections of people.txt and prose.txt: a document, or a name, a line."""
-    texts = (
-        (Path(__file__).parent / name).read_text(encoding="utf-8") for name in ("people.txt", "prose.txt")
-    )
+    """Return the sections of the files: a document, or a name, a line."""
+    texts = ((Path(__file__).parent / name).read_text(encoding="utf-8") for name in _FILES)
     sections = [part for text in texts for part in re.split(r"^\[(\w+)\]\n", text, flags=re.MULTILINE)[1:]]
+    unescaped = {"\\n": "\n", "\\t": "\t"}
     return {
-        name: [piece.replace("\\n", "\n") for piece in body.strip().splitlines() if piece]
+        name: [
+            re.sub(r"\\[nt]", lambda found: unescaped[found[0]], line) for line in body.splitlines() if line
+        ]
         for name, body in zip(sections[::2], sections[1::2], strict=True)
     }
 
@@ -222,15 +252,16 @@ def measure_nobody(documents: Sequence[Document]) -> Precision:
 
 
 def main() -> None:
-    """Print what is found in one part of prose.txt, and what is seen in its documents that hold nobody."""
+    """Print what is found in one part, and what is seen in its documents that hold nobody."""
     parser = argparse.ArgumentParser(description="Persons in whole letters, acts, reports, mails and prose.")
     parser.add_argument("--count", type=int, default=1500, help="documents with persons, and as many without")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--part", choices=tuple("EF"), default="F", help="which templates; F was held out")
+    parser.add_argument("--part", choices=tuple("EFG"), default="F", help="which templates; F was held out")
     parser.add_argument("--show", action="store_true", help="print the documents that went wrong")
     options = parser.parse_args()
-    for given in ("given_more", "common"):
-        generator = Generator(options.seed, options.part, given=given, surname="surname_more")
+    lists = "G" if options.part == "G" else "more"
+    for given in (f"given_{lists}", "common"):
+        generator = Generator(options.seed, options.part, given=given, surname=f"surname_{lists}")
         documents = list(generator.documents(options.count))
         for register in (False, True):
             known = "with" if register else "without"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """I6: the identifier battery, a seeded sample of benchmarks/identifiers.py, which runs tens of thousands."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -13,6 +14,8 @@ from runner.perimeter.classify import names
 BENCHMARKS: Final = Path(__file__).resolve().parents[4] / "benchmarks"
 RECALL: Final = 0.999
 PRECISION: Final = 0.98
+PARTICLES: Final = frozenset(re.findall(r"\w+", "al d dall dalla de del della di el la lo o st van den"))
+LISTS_OF_G: Final = {"given": 80, "surname": 150, "street": 60, "organisation": 60}
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +94,20 @@ def test_no_name_of_the_generator_is_in_a_lexicon_of_the_detectors(battery: dict
     assert given.isdisjoint(names.GIVEN | names.SURNAMES)
     surnames = {name.lower() for name in pieces["surname"] + pieces["surname_more"]}
     assert surnames.isdisjoint(names.GIVEN | names.SURNAMES)
+
+
+def test_the_lists_of_part_g_are_in_no_data_file_of_the_detectors(battery: dict[str, Any]) -> None:
+    """The files are read as mere words: no word of a name, none that tells a street or a firm."""
+    files = sorted(Path(names.__file__).parent.glob("*.txt"))
+    assert len(files) >= 6
+    known = {word for file in files for word in _words(file.read_text(encoding="utf-8"))}
+    pieces = battery["people"].read_pieces()
+    assert {part for part, least in LISTS_OF_G.items() if len(set(pieces[f"{part}_G"])) < least} == set()
+    for name in pieces["given_G"] + pieces["surname_G"]:
+        assert not {word for word in _words(name) if word not in PARTICLES} & known, name
+    for name in pieces["street_G"] + pieces["street_en_G"] + pieces["organisation_G"]:
+        assert {word for word in _words(name) if len(word) > 4} - known, name
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"[^\W\d_]+", text.lower())
