@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents with persons, addresses and organisations in them, and what the detectors find of those.
 
-Run: python benchmarks/people.py [--part E|F|G] [--count N] [--seed N] [--show]
+Run: python benchmarks/people.py [--part E|F|G] [--half 1|2] [--count N] [--seed N] [--show]
 
 Owns the generator and the tallies of the second table of identifiers.py, which prints it for the parts of
 people.txt. Run by itself it measures those of prose.txt and practice.txt, with as many documents that hold
@@ -32,6 +32,7 @@ KINDS: Final[dict[str, frozenset[str]]] = {
 """For each kind of mention the kinds of spans that find it."""
 _FILES: Final = ("people.txt", "prose.txt", "practice.txt")
 _SLOT: Final = re.compile(r"\{(\w)(?:\.(\w))?\}")
+_HALVES: Final = {"": slice(None), "1": slice(0, None, 2), "2": slice(1, None, 2)}
 _PERSONS: Final = "pqr"
 _PLACES: Final = {"a": "address", "b": "address", "h": "address", "e": "address", "o": "organisation"}
 _MENTIONED: Final = dict.fromkeys(_PERSONS, "person") | _PLACES | {"m": "organisation"}
@@ -60,12 +61,21 @@ class Generator:
     """Makes documents out of one part of the templates; the same `seed` makes the same ones.
 
     `given` and `surname` are sections of names: those of `common` are known to the detectors, others are not.
+    `templates` says which of the part.
     """
 
-    def __init__(self, seed: int, part: str = "D", *, given: str = "given", surname: str = "surname") -> None:
+    def __init__(
+        self,
+        seed: int,
+        part: str = "D",
+        *,
+        given: str = "given",
+        surname: str = "surname",
+        templates: slice = slice(None),
+    ) -> None:
         self._dice = random.Random(seed)  # noqa: S311 - texts, not secrets
         self._pieces = read_pieces()
-        self._templates = self._pieces[part]
+        self._templates = self._pieces[part][templates]
         self._lists = f"_{part[0]}"
         self._given = given
         self._surname = surname
@@ -257,11 +267,15 @@ def main() -> None:
     parser.add_argument("--count", type=int, default=1500, help="documents with persons, and as many without")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--part", choices=tuple("EFG"), default="F", help="which templates; F was held out")
+    parser.add_argument("--half", choices=tuple(_HALVES), default="", help="every second template only")
     parser.add_argument("--show", action="store_true", help="print the documents that went wrong")
     options = parser.parse_args()
+    half = _HALVES[options.half]
     lists = "G" if options.part == "G" else "more"
     for given in (f"given_{lists}", "common"):
-        generator = Generator(options.seed, options.part, given=given, surname=f"surname_{lists}")
+        generator = Generator(
+            options.seed, options.part, given=given, surname=f"surname_{lists}", templates=half
+        )
         documents = list(generator.documents(options.count))
         for register in (False, True):
             known = "with" if register else "without"
@@ -273,7 +287,8 @@ def main() -> None:
                 )
                 if options.show and kind == "person" and not register:
                     print(*map(repr, tally.missed), sep="\n")
-    none = measure_nobody(list(Generator(options.seed, f"{options.part}_none").documents(options.count)))
+    nobody = Generator(options.seed, f"{options.part}_none", templates=half)
+    none = measure_nobody(list(nobody.documents(options.count)))
     share = len(none.accused) / none.documents
     print(f"{options.part}, nobody: a person seen in {share:.4f} of {none.documents}")
     if options.show:
