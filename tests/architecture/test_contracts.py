@@ -121,6 +121,7 @@ MUTANTS = [
     mutant("processes", "capability/tools/filesystem.py", "import subprocess"),
     mutant("processes", "perimeter/trace/log.py", "import multiprocessing"),
     mutant("processes", "capability/transport/inprocess.py", "import subprocess"),
+    mutant("processes", "adapters/ledger/book.py", "import subprocess"),
     # Rule 3: what each room may speak.
     mutant("kernel", "kernel/labels.py", "import os"),
     mutant("kernel", "kernel/ports.py", "from time import monotonic"),

@@ -15,7 +15,7 @@ from typing import Annotated, Final
 
 import typer
 
-from runner.adapters.cli import evaluate, keys, models, policy, profile, trace
+from runner.adapters.cli import evaluate, keys, models, policy, profile, runs, trace
 from runner.adapters.cli.chat import chat
 from runner.adapters.cli.doctor import doctor
 from runner.adapters.cli.exits import MEANING, Status
@@ -46,6 +46,7 @@ app.command(epilog="Example:  akaion leakbench --profile studio.yaml --html repo
 app.add_typer(evaluate.app, name="eval")
 app.add_typer(models.app, name="models")
 app.add_typer(trace.app, name="trace")
+app.add_typer(runs.app, name="runs")
 app.add_typer(keys.app, name="keys")
 app.add_typer(profile.app, name="profile")
 app.add_typer(policy.app, name="policy")

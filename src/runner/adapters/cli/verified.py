@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Opening a book as verified: which one, under which pin, and how its verdict is told.
+
+Owns the options that choose a book and runs of it. Without a pin of an auditor the device's own is taken, if
+there is one: that proves to whoever trusts this machine, and the verdict is otherwise UNTRUSTED.
+"""
+
+import tempfile
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from runner.adapters.cli.profiles import inspect
+from runner.adapters.cli.screen import errors, output, print_line
+from runner.adapters.ledger.book import Ledger, open_ledger
+from runner.adapters.ledger.run import Run
+from runner.adapters.ledger.select import Wanted, parse_moment
+from runner.adapters.ledger.verdict import Verdict
+from runner.assembly import construct
+
+FolderOption = Annotated[
+    Path | None, typer.Option("--folder", help="A trace folder; without it, the profile's.")
+]
+PinOption = Annotated[
+    Path | None, typer.Option("--pin", help="The auditor's pin; without it, this device's own key.")
+]
+SinceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--since", metavar="WHEN", help="Started then or later: 2026-11-30, or 2026-11-30T09:00. UTC."
+    ),
+]
+UntilOption = Annotated[
+    str | None,
+    typer.Option("--until", metavar="WHEN", help="Started before then; a day alone is included. UTC."),
+]
+SHOWN: Final = 8
+"""Digits of an id that are shown, and at least half of those that choose a run."""
+
+
+def open_book(profile: str, folder: Path | None, pin: Path | None) -> Ledger:
+    """Have a book verified and return it with its verdict; raise `ConfigError` and `TraceError`."""
+    places = inspect(profile).places
+    chosen = places.trace if folder is None else folder
+    with tempfile.TemporaryDirectory(prefix="akaion-pin-") as scratch:
+        own = Path(scratch) / "device.vkey"
+        if pin is None and places.key.exists():
+            construct(profile, to_read=True).export_pin(own)
+        given = pin or (own if own.exists() else None)
+        with errors().status("verifying the record"):
+            return open_ledger(chosen, given)
+
+
+def print_verdict(verdict: Verdict) -> None:
+    """Print the verdict, its reasons, and what it means for what stands below it."""
+    style = "green" if verdict.word == "PASS" else "bold red" if not verdict.holds else "yellow"
+    print_line(output(), f"{verdict.word} (exit {verdict.exit})", style)
+    for reason in verdict.reasons:
+        print_line(output(), f"  {reason}", style)
+
+
+def verdict_data(verdict: Verdict) -> dict[str, object]:
+    """Return the verdict as JSON data."""
+    reasons = [{"code": each.code, "log": each.log, "seq": each.seq} for each in verdict.reasons]
+    return {"verdict": verdict.word, "exit": verdict.exit, "reasons": reasons}
+
+
+def wanted(since: str | None, until: str | None, **more: str | bool) -> Wanted:
+    """Return what the options ask for; raise `typer.BadParameter` for a time that is none."""
+    return Wanted(
+        since_us=None if since is None else _moment(since, "--since"),
+        until_us=None if until is None else _moment(until, "--until", end=True),
+        **more,  # type: ignore[arg-type]  # the names and types of its other fields
+    )
+
+
+def moment_option(text: str, option: str) -> int:
+    """Return the moment that an option names; raise `typer.BadParameter`."""
+    return _moment(text, option)
+
+
+def _moment(text: str, option: str, *, end: bool = False) -> int:
+    try:
+        return parse_moment(text, end=end)
+    except (ValueError, OverflowError):
+        raise typer.BadParameter("write it as 2026-11-30 or 2026-11-30T09:00", param_hint=option) from None
+
+
+def the_run(runs: list[Run], named: str) -> Run:
+    """Return the one run whose task begins with `named`; raise `typer.BadParameter` for none or several."""
+    found = [run for run in runs if run.task.startswith(named)]
+    if len(found) != 1 or len(named) < SHOWN // 2:
+        what = "no run" if not found else "more than one run"
+        raise typer.BadParameter(
+            f"{what} has a task that begins so; `akaion runs` lists them", param_hint="TASK"
+        )
+    return found[0]

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reading a book together with the verdict on it: each entry says whether it was verified.
+
+Owns the bond between the two. The verifier is another process and the book may grow, or be changed, between
+its reading and ours. So the lines read here are hashed again, from the last seal that held back to the first
+log: each header names the root of the log before it. A line counts as verified only if it hangs on that
+chain. Carries I4. Leaves what the entries mean to `run.py`.
+"""
+
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from runner.adapters.ledger.verdict import Seen, Verdict, verify
+from runner.kernel.errors import TraceError
+from runner.perimeter.trace.merkle import Tree, leaf_hash
+
+_NAME: Final = re.compile(r"([0-9]{6,15})-([0-9a-f]{32})\.jsonl")
+_DEPTH: Final = 8
+"""How deep a record may be nested (`contracts/trace/v1` §2)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One line of a log: `seq` is its place, `line` its bytes without the newline, `body` what could be read.
+
+    Getters are total: a line that was not verified may hold anything.
+    """
+
+    log: int
+    seq: int
+    line: bytes = field(repr=False)
+    kind: str
+    task: str = ""
+    ts: int = 0
+    body: Mapping[str, Any] = field(repr=False)
+    verified: bool
+
+    def word(self, name: str) -> str:
+        """Return the member `name` of the body if it is a text, else an empty one."""
+        value = self.body.get(name)
+        return value if isinstance(value, str) else ""
+
+    def count(self, name: str) -> int | None:
+        """Return the member `name` of the body if it is a whole number."""
+        value = self.body.get(name)
+        return value if type(value) is int else None
+
+    def is_set(self, name: str) -> bool:
+        """Return whether the member `name` of the body is true."""
+        return self.body.get(name) is True
+
+    def words(self, name: str) -> tuple[str, ...]:
+        """Return the texts in the member `name` of the body."""
+        value = self.body.get(name)
+        return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReadLog:
+    """The lines of one log, seals included. `torn`: bytes follow the last whole line."""
+
+    number: int
+    entries: tuple[Entry, ...]
+    torn: bool
+
+    @property
+    def header(self) -> Entry:
+        """The first line, which is the header of a log that was verified."""
+        return self.entries[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ledger:
+    """A book with the verdict on it."""
+
+    folder: Path
+    verdict: Verdict
+
+    def newest_first(self) -> Iterator[ReadLog]:
+        """Yield the logs from the last to the first, only those with a line; one is in memory at a time.
+
+        Raises `TraceError` when a file cannot be read, or holds other lines than were verified.
+        """
+        names = _names(self.folder)
+        bound = self.verdict.seen if self.verdict.holds else None
+        for number in sorted(names, reverse=True):
+            at = bound if bound is not None and bound.log == number else None
+            log = _read_log(number, self.folder / names[number], at)
+            if log.entries:
+                yield log
+            if at is not None:
+                bound = _before(log)
+
+
+def open_ledger(folder: Path, pin: Path | None) -> Ledger:
+    """Have the book in `folder` verified under `pin` and return it with its verdict; raise `TraceError`."""
+    return Ledger(folder=folder, verdict=verify(folder, pin))
+
+
+def _names(folder: Path) -> dict[int, str]:
+    try:
+        found = sorted(path.name for path in folder.iterdir())
+    except OSError:
+        raise TraceError(
+            f"there is no record at {folder}. Fix: run a task first, or name its folder"
+        ) from None
+    return {int(match[1]): name for name in found if (match := _NAME.fullmatch(name))}
+
+
+def _before(log: ReadLog) -> Seen | None:
+    """Return what the header of a verified log says of the log before it; None for the first of a book."""
+    before = log.header.body.get("prev_log")
+    if not isinstance(before, dict):
+        return None
+    return Seen(log=log.number - 1, size=before["size"], root=before["root"])
+
+
+def _read_log(number: int, path: Path, bound: Seen | None) -> ReadLog:
+    """Return the lines of a log, the first `bound.size` of them verified if they have its root."""
+    lines = _read(path).split(b"\n")
+    torn = lines.pop()
+    size = 0 if bound is None else bound.size
+    if bound is not None and _root(lines[:size]) != (size, bound.root):
+        raise TraceError(
+            f"{path.name} is not what was verified a moment ago: it was changed meanwhile. Fix: ask again"
+        )
+    entries = (_entry(number, seq, line, verified=seq < size) for seq, line in enumerate(lines))
+    return ReadLog(number=number, entries=tuple(entries), torn=bool(torn))
+
+
+def _root(lines: list[bytes]) -> tuple[int, str]:
+    tree = Tree()
+    for line in lines:
+        tree.add(leaf_hash(line))
+    return tree.size, tree.root().hex()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+        with os.fdopen(handle, "rb") as file:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise TraceError(f"{path.name} is not a file")
+            return file.read()
+    except OSError:
+        raise TraceError(f"{path.name} cannot be read") from None
+
+
+def _entry(log: int, seq: int, line: bytes, *, verified: bool) -> Entry:
+    record = parse_record(line)
+    body, task, ts, kind = (record.get(name) for name in ("body", "task", "ts", "kind"))
+    return Entry(
+        log=log,
+        seq=seq,
+        line=line,
+        kind=kind if isinstance(kind, str) else "unreadable line",
+        task=task if isinstance(task, str) else "",
+        ts=ts if type(ts) is int else 0,
+        body=body if isinstance(body, dict) else {},
+        verified=verified,
+    )
+
+
+def parse_record(line: bytes) -> Mapping[str, Any]:
+    """Return the object on a line; an empty one if there is none that could be a record. Total."""
+    try:
+        record = json.loads(line, parse_constant=_refuse)
+    except (ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) and _is_shallow(record, _DEPTH) else {}
+
+
+def _refuse(constant: str) -> None:
+    """Refuse NaN and the infinities, which are not JSON."""
+    raise ValueError(constant)
+
+
+def _is_shallow(value: object, depth: int) -> bool:
+    match value:
+        case dict():
+            return depth > 0 and all(_is_shallow(item, depth - 1) for item in value.values())
+        case list():
+            return depth > 0 and all(_is_shallow(item, depth - 1) for item in value)
+        case _:
+            return True

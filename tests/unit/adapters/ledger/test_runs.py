@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I4, I12: runs read from the golden books, and what happens to them where the verifier doubts."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from runner.adapters.cli.main import main
+from runner.adapters.ledger.book import Ledger, open_ledger
+from runner.adapters.ledger.run import Run, p95, runs_of
+from runner.adapters.ledger.select import Wanted, parse_moment, wanted_runs
+from runner.kernel.errors import TraceError
+
+GOLDEN = Path(__file__).resolve().parents[4] / "contracts" / "trace" / "v1" / "golden"
+DAY_US = 86_400_000_000
+
+
+def golden(name: str) -> Ledger:
+    return open_ledger(GOLDEN / name, GOLDEN / f"{name}.pin")
+
+
+def runs(name: str, **wanted: Any) -> list[Run]:
+    return wanted_runs(golden(name), Wanted(**wanted))
+
+
+def akaion(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
+    status = main(words)
+    return status, capsys.readouterr().out
+
+
+def listed(
+    capsys: pytest.CaptureFixture[str], book: Path, pin: Path, *more: str
+) -> tuple[int, dict[str, Any]]:
+    status, out = akaion(capsys, "runs", "--folder", str(book), "--pin", str(pin), "--json", *more)
+    found: dict[str, Any] = json.loads(out)
+    return status, found
+
+
+@pytest.fixture
+def studio(tmp_path: Path) -> Path:
+    return Path(shutil.copytree(GOLDEN / "studio", tmp_path / "studio"))
+
+
+def test_a_run_is_what_its_records_say() -> None:
+    first, second = runs("studio")
+    assert (first.outcome, second.outcome) == ("done", "stopped")
+    assert first.verified
+    assert second.verified
+    data = first.data()
+    sends = [json.loads(entry.line)["body"] for entry in first.entries if entry.kind == "egress"]
+    assert len(first.sends) == len(sends)
+    assert sum(each["decision"] == "denied" for each in sends) == data["sends"]["denied"]["C2"] == 1
+    decisions = [entry for entry in first.entries if entry.kind == "policy_decision"]
+    assert sum(entry.word("decision") == "deny" for entry in decisions) == sum(data["denied_calls"].values())
+    assert data["models"] == ["akaion:large-instruct", "local:small-instruct"]
+    assert first.duration_us == first.entries[-1].ts - first.entries[0].ts
+    assert data["latency_us"]["n"] == 1
+
+
+def test_filters_choose_by_time_backend_outcome_denial_and_words() -> None:
+    first, second = runs("studio")
+    assert runs("studio", since_us=second.start_us) == [second]
+    assert runs("studio", until_us=second.start_us) == [first]
+    assert runs("studio", backend="opinion") == [second]
+    assert runs("studio", outcome="done") == [first]
+    assert runs("studio", denied=True) == [first, second]
+    assert runs("studio", grep=second.task[4:20].upper()) == [second]
+    assert runs("studio", grep="large-INSTRUCT") == [first, second]
+    assert runs("studio", grep="no such word") == []
+
+
+def test_a_day_is_whole_and_a_time_is_utc_unless_it_says_where() -> None:
+    day = parse_moment("2026-01-05")
+    assert day == 1_767_571_200_000_000
+    assert parse_moment("2026-01-05", end=True) == day + DAY_US
+    assert parse_moment("2026-01-05T01:00") == parse_moment("2026-01-05T02:00+01:00") == day + DAY_US // 24
+    with pytest.raises(ValueError, match="Invalid isoformat"):
+        parse_moment("yesterday")
+
+
+def test_an_interrupted_run_is_open_and_its_lines_are_verified_by_the_next_log() -> None:
+    interrupted, after = runs("interrupted")
+    assert (interrupted.outcome, interrupted.end_us, interrupted.duration_us) == ("open", None, None)
+    assert interrupted.verified
+    assert after.outcome == "done"
+
+
+def test_i4_lines_after_the_last_seal_are_not_verified_and_so_is_their_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    status, found = listed(capsys, GOLDEN / "broken-off", GOLDEN / "broken-off.pin")
+    assert (status, found["verdict"]) == (2, "INCOMPLETE")
+    assert found["runs"] == []
+    assert len(found["unverified"]) == 1
+
+
+@pytest.mark.parametrize("what", ["altered", "no pin", "wrong pin"])
+def test_i4_nothing_of_a_book_that_does_not_verify_is_listed_as_a_run(
+    what: str, studio: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pin = tmp_path / "auditor.pin"
+    shutil.copy(GOLDEN / ("quiet.pin" if what == "wrong pin" else "studio.pin"), pin)
+    if what == "no pin":
+        pin.unlink()
+    if what == "altered":
+        log = max(studio.glob("*.jsonl"))
+        log.write_bytes(log.read_bytes().replace(b'"C2"', b'"C1"', 1))
+    status, found = listed(capsys, studio, pin)
+    assert (status, found["verdict"]) == ((1, "FAIL") if what == "altered" else (3, "UNTRUSTED"))
+    assert found["runs"] == []
+    assert len(found["unverified"]) == 2
+    status, out = akaion(capsys, "runs", "--folder", str(studio), "--pin", str(pin))
+    verdict, *_ = out.splitlines()
+    assert verdict.startswith(found["verdict"])
+    assert out.index("NOT VERIFIED") < out.index("c6da9ca6")
+
+
+def test_i4_a_book_that_is_changed_after_its_verdict_is_not_read(studio: Path) -> None:
+    ledger = open_ledger(studio, GOLDEN / "studio.pin")
+    assert ledger.verdict.word == "PASS"
+    log = min(studio.glob("*.jsonl"))
+    log.write_bytes(log.read_bytes().replace(b'"allow"', b'"deny"', 1))
+    with pytest.raises(TraceError, match="is not what was verified a moment ago"):
+        wanted_runs(ledger, Wanted())
+
+
+def test_i4_a_log_that_grows_after_the_verdict_has_lines_that_are_not_verified(studio: Path) -> None:
+    ledger = open_ledger(studio, GOLDEN / "studio.pin")
+    log = max(studio.glob("*.jsonl"))
+    log.write_bytes(log.read_bytes() + b'{"kind":"task_start","task":"feedfeedfeed","body":{},"ts":1}\n')
+    found = wanted_runs(ledger, Wanted())
+    assert [run.verified for run in found] == [True, True, False]
+
+
+@pytest.mark.parametrize("line", [b"", b"{", b"[1]", b'{"body":[],"kind":7,"task":3}', b"[" * 9999])
+def test_any_line_that_was_not_verified_is_read_as_something(line: bytes, studio: Path) -> None:
+    log = max(studio.glob("*.jsonl"))
+    log.write_bytes(log.read_bytes() + line + b"\n")
+    ledger = open_ledger(studio, GOLDEN / "studio.pin")
+    assert ledger.verdict.word == "FAIL"
+    assert all(not run.verified for log_read in ledger.newest_first() for run in runs_of(log_read))
+
+
+def test_show_compare_and_drift_say_what_they_are_for(capsys: pytest.CaptureFixture[str]) -> None:
+    first, second = runs("studio")
+    where = ("--folder", str(GOLDEN / "studio"), "--pin", str(GOLDEN / "studio.pin"))
+    status, out = akaion(capsys, "runs", "show", first.task[:8], *where)
+    assert status == 0
+    assert first.task in out
+    assert first.policy_digest in out
+    status, out = akaion(capsys, "runs", "compare", first.task[:8], second.task[:8], *where, "--json")
+    compared = json.loads(out)
+    assert status == 0
+    assert "outcome" in compared["differs"]
+    assert "policy_digest" not in compared["differs"]
+    status, out = akaion(capsys, "runs", "drift", "--backend", "akaion", *where, "--json")
+    (backend,) = json.loads(out)["backends"]
+    assert (backend["backend"], backend["finding"]) == ("akaion", "too few")
+
+
+@pytest.mark.parametrize("named", ["", "c6d", "ffffffff"], ids=["nothing", "three-digits", "unknown"])
+def test_a_run_is_named_by_at_least_four_digits_that_fit_one(
+    named: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    where = ("--folder", str(GOLDEN / "studio"), "--pin", str(GOLDEN / "studio.pin"))
+    assert akaion(capsys, "runs", "show", named, *where)[0] == 2
+
+
+def test_options_before_a_command_are_refused_and_not_dropped(capsys: pytest.CaptureFixture[str]) -> None:
+    assert akaion(capsys, "runs", "--denied", "drift")[0] == 2
+
+
+def test_the_95th_percentile_is_never_beyond_the_largest() -> None:
+    assert p95([7]) == 7
+    assert p95([1, 2]) == 2
+    assert p95(list(range(101))) == 95
