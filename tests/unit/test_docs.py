@@ -84,7 +84,7 @@ def cli_commands(group: Any = None, path: tuple[str, ...] = ()) -> Iterator[tupl
         return
     for word, command in group.commands.items():
         yield from cli_commands(command, (*path, word))
-    if path and group.invoke_without_command:  # last: whoever looks for a command finds the longest name first
+    if path and group.invoke_without_command:  # last, for the longest name is meant
         yield " ".join(path), group
 
 
