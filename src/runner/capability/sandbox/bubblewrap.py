@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The sandbox: a program in namespaces of its own, with nothing in them but what its job names.
+
+Owns the command line of bubblewrap, the limits, and the trial that says whether it works here. Leaves the
+refused system calls to `seccomp`, a program's libraries to `loading`, its output to `running`. Carries P2 and
+I5: no network, no other process to see, no file but the program, its libraries and the granted folders, all
+read-only, a fixed environment, no descriptor but the three; and P3: where that cannot be had, nothing runs.
+
+A granted folder is bound by its open handle, so that what is shown is the folder that was granted. Limits are
+put on the first process inside while it waits, before the program starts. Source: bwrap(1).
+"""
+
+import functools
+import json
+import os
+import resource
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+from runner.capability.sandbox.loading import find_program, needs_of
+from runner.capability.sandbox.port import GRANTED, Job, Limits, Ran, SandboxUnavailable
+from runner.capability.sandbox.running import hear_out, pipe
+from runner.capability.sandbox.seccomp import filter_here
+
+ENVIRONMENT: Final = {
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "HOME": "/tmp",  # noqa: S108 - inside the sandbox, where it is private
+    "LANG": "C.UTF-8",
+    "PAGER": "cat",
+    "PATH": "/usr/bin",
+    "TZ": "UTC",
+}
+"""All that a program learns of its surroundings."""
+KILLED: Final = 137
+"""The status of a program that was ended from outside: 128 and SIGKILL."""
+_NOBODY: Final = "65534"
+_STATUS_BYTES: Final = 1 << 16
+_TRIAL_S: Final = 10.0
+_LOCALE: Final = Path("/usr/lib/locale/C.utf8")
+_WALLS: Final = (
+    "--unshare-all",
+    "--unshare-user",
+    "--disable-userns",
+    "--die-with-parent",
+    "--new-session",
+    *("--cap-drop", "ALL"),
+    *("--uid", _NOBODY, "--gid", _NOBODY),
+    *("--hostname", "sandbox"),
+    "--clearenv",
+)
+_NO_BWRAP: Final = "bubblewrap (bwrap) is not installed. Fix: install the package bubblewrap"
+_OLD_BWRAP: Final = (
+    "this bubblewrap cannot bind a folder by its handle (--ro-bind-fd). Fix: install bubblewrap 0.10 or later,"
+    " or a distribution's 0.8 or 0.9 with its security updates"
+)
+_NO_FILTER: Final = "there is no filter of system calls for this kind of machine: it is Linux on x86_64 or aarch64"
+_NO_NAMESPACES: Final = (
+    "bubblewrap is here and cannot build a sandbox. Fix: allow user namespaces for it, such as by"
+    " sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap"
+)
+
+
+class Bubblewrap:
+    """The launcher that confines. Made once, used from any thread."""
+
+    def run(self, job: Job) -> Ran:
+        """Run `job` to its end, within its limits; raise `SandboxUnavailable`, and then nothing ran."""
+        program, rules = _bwrap(), filter_here()
+        if rules is None:
+            raise SandboxUnavailable(_NO_FILTER)
+        with ExitStack() as stack:
+            told, telling = stack.enter_context(pipe())
+            waiting, release = stack.enter_context(pipe())
+            rules_out, rules_in = stack.enter_context(pipe())
+            rules_in.write(rules)
+            rules_in.close()
+            ours = (telling.fileno(), waiting.fileno(), rules_out.fileno())
+            process = stack.enter_context(
+                subprocess.Popen(  # noqa: S603 - our own walls around a program the policy allowed
+                    [program, *_arguments(job, ours)],
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.STDOUT,
+                    pass_fds=(*ours, *(each.handle for each in job.granted)),
+                    env=ENVIRONMENT,
+                    cwd="/",
+                )
+            )
+            stack.callback(process.kill)
+            telling.close()
+            first = told.read(_STATUS_BYTES) or b""
+            _limit(_member(first, "child-pid"), job.limits)
+            release.write(b"\n")
+            limits = job.limits
+            heard = hear_out(process, end=process.kill, wall_s=limits.wall_s, most=limits.output_bytes)
+            status = _member(told.readall(), "exit-code")
+        if status is None and not heard.late and not heard.cut:
+            raise SandboxUnavailable(_NO_NAMESPACES)
+        ended = KILLED if status is None else status
+        return Ran(status=ended, output=bytes(heard.output), late=heard.late, cut=heard.cut)
+
+
+def why_not() -> str | None:
+    """Return why no sandbox can be built here, with the fix; None when one was built and held a program."""
+    try:
+        trial = find_program("true")
+        if trial is None:
+            return "this system has no program `true` to try a sandbox with"
+        limits = Limits(wall_s=_TRIAL_S)
+        ran = Bubblewrap().run(Job(program=trial, arguments=(), limits=limits))
+    except SandboxUnavailable as problem:
+        return str(problem)
+    return None if ran.status == 0 else _NO_NAMESPACES
+
+
+def _arguments(job: Job, ours: tuple[int, int, int]) -> Iterator[str]:
+    """Yield the arguments of bubblewrap: walls, then what stands inside, then the program."""
+    telling, waiting, rules = ours
+    yield from _WALLS
+    for name, value in ENVIRONMENT.items():
+        yield from ("--setenv", name, value)
+    yield from ("--json-status-fd", str(telling), "--block-fd", str(waiting), "--seccomp", str(rules))
+    for path in (*needs_of(job.program), *_there(_LOCALE, *job.data)):
+        yield from ("--ro-bind", os.path.realpath(path), path)
+    yield from ("--dev-bind", "/dev/null", "/dev/null")
+    yield from ("--size", str(job.limits.scratch_bytes), "--tmpfs", ENVIRONMENT["HOME"])
+    yield from ("--dir", GRANTED)
+    for granted in job.granted:
+        yield from ("--ro-bind-fd", str(granted.handle), f"{GRANTED}/{granted.alias}")
+    yield from ("--remount-ro", "/", "--chdir", job.folder, "--", str(job.program), *job.arguments)
+
+
+def _there(*paths: Path) -> list[str]:
+    return [str(path) for path in paths if path.exists()]
+
+
+@functools.cache
+def _bwrap() -> str:
+    """Return the bubblewrap of this system; raise `SandboxUnavailable`, which is asked again next time."""
+    program = find_program("bwrap")
+    if program is None:
+        raise SandboxUnavailable(_NO_BWRAP)
+    told = subprocess.run(  # noqa: S603 - fixed arguments
+        [program, "--help"], check=False, stdin=subprocess.DEVNULL, capture_output=True, env=ENVIRONMENT
+    )
+    if b"--ro-bind-fd" not in told.stdout + told.stderr:
+        raise SandboxUnavailable(_OLD_BWRAP)
+    return str(program)
+
+
+def _member(documents: bytes, name: str) -> int | None:
+    """Return the number `name` of what bubblewrap told, one JSON document a line; None without one."""
+    for line in documents.splitlines():
+        try:
+            value = json.loads(line).get(name)
+        except (ValueError, AttributeError):
+            continue
+        if isinstance(value, int):
+            return value
+    return None
+
+
+def _limit(process: int | None, limits: Limits) -> None:
+    """Put `limits` on the first process inside; raise `SandboxUnavailable` if they cannot be had."""
+    bounds = {
+        resource.RLIMIT_CPU: limits.cpu_s,
+        resource.RLIMIT_AS: limits.memory_bytes,
+        resource.RLIMIT_NPROC: limits.threads,
+        resource.RLIMIT_NOFILE: limits.open_files,
+        resource.RLIMIT_FSIZE: limits.file_bytes,
+        resource.RLIMIT_CORE: 0,
+    }
+    try:
+        for which, most in bounds.items() if process is not None else ():
+            resource.prlimit(process, which, (most, most))
+    except (OSError, ValueError):
+        raise SandboxUnavailable("the limits of a program in the sandbox cannot be set here") from None
