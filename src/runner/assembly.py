@@ -33,9 +33,14 @@ from runner.capability.home import akaion_home, make_home
 from runner.capability.models import Catalogue, models_dir
 from runner.capability.profile import ProfileSource, read_profile
 from runner.capability.registers import read_register
+from runner.capability.sandbox.bubblewrap import Bubblewrap, why_not
+from runner.capability.sandbox.unconfined import Unconfined
 from runner.capability.textcalls import TextCallReader
 from runner.capability.tools.beneath import identity_of
+from runner.capability.tools.commandrules import command_rules
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
+from runner.capability.tools.shell import NAME as SHELL
+from runner.capability.tools.shell import Shell
 from runner.capability.transport.clock import SystemClock, SystemEntropy
 from runner.capability.transport.findings import FileFindings
 from runner.capability.transport.http import HttpTransport
@@ -179,7 +184,7 @@ class Runtime:
         self._source = source
         self._approver = approver
         self._places = places_of(config, source)
-        self._tools = _by_name((ListDir(), ReadFile(), SearchText(), *tools), _blame(source))
+        self._tools = _by_name((ListDir(), ReadFile(), SearchText(), _shell(config), *tools), _blame(source))
         self._host_tools = frozenset(tool.spec.name for tool in tools)
         self._policy = self._compile_policy()
         self._rules = _rules(config, source, own_texts(tool.spec for tool in self._tools.values()))
@@ -283,12 +288,13 @@ class Runtime:
     def __enter__(self) -> Self:
         """Open the record and wire the perimeter.
 
-        Raises `TraceError` if the record cannot be opened, `ConfigError` if a granted path is missing, and
-        `LoopError` for a runtime that is only to be read.
+        Raises `TraceError` if the record cannot be opened, `ConfigError` if a granted path is missing or a
+        sandbox is needed that cannot be built here, and `LoopError` for a runtime that is only to be read.
         """
         if self._to_read:
             raise LoopError("this runtime was made to be read: open the profile with open_profile")
         self._policy = self._pinned_policy()
+        self._check_sandbox()
         make_home()
         with ExitStack() as opening:
             for engine in self._engines.values():
@@ -352,6 +358,29 @@ class Runtime:
         grants, blame = self.config.policy.grants, _blame(self._source)
         return pin_policy(self._policy, grants, identify=identity_of, blame=blame)
 
+    def missing_sandbox(self) -> Mistake | None:
+        """Return why a granted tool cannot have the sandbox it needs, with the fix; None if it can."""
+        needing = (
+            index
+            for index, grant in enumerate(self.config.policy.grants)
+            if self._policy.grants[grant.tool].effect is Effect.RUN
+        )
+        index = next(needing, None)
+        if index is None or (found := why_not()) is None:
+            return None
+        problem, _, fix = found.partition(". Fix: ")
+        where = ("policy", "grants", index)
+        fix = f"{fix or 'use such a machine'}, or remove this grant"
+        return _blame(self._source)(where, f"no sandbox can be built here: {problem}", fix)
+
+    def _check_sandbox(self) -> None:
+        """Raise `ConfigError` where a program would run without the sandbox that the profile wants (P3)."""
+        if (mistake := self.missing_sandbox()) is not None:
+            raise ConfigError([mistake])
+
+    def _effects(self) -> frozenset[Effect]:
+        return frozenset(grant.effect for grant in self._policy.grants.values())
+
     def _open_trace(self, salts: SaltStore) -> Trace:
         signer = self._signer()
         return Trace.open(
@@ -386,8 +415,11 @@ class Runtime:
             max_egress_class=self.config.perimeter.max_egress_class,
             classifier=RULES_ONLY if self._opinions is None else self._opinions.name,
             enforcement=self.config.perimeter.enforcement,
-            sandbox="none",
-            unverifiable_because=("host-tool-untrusted",) if untrusted else (),
+            sandbox="bubblewrap" if Effect.RUN in self._effects() else "none",
+            unverifiable_because=(
+                *(("host-tool-untrusted",) if untrusted else ()),
+                *(("tool-unrestricted",) if Effect.RUN_FREE in self._effects() else ()),
+            ),
             writer=f"akaion-runner/{__version__}",
             seal_every=self.config.trace.seal_every,
         )
@@ -476,6 +508,16 @@ def _by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
     if mistakes:
         raise ConfigError(mistakes)
     return found
+
+
+def _shell(config: Config) -> Shell:
+    """Return the tool that starts the programs `config` names, confined unless it says otherwise."""
+    grant = next((each for each in config.policy.grants if each.tool == SHELL), None)
+    named = () if grant is None else grant.commands or ()
+    binaries = {name: rules for name, rules in command_rules().items() if name in named}
+    if grant is not None and grant.sandbox == "unrestricted":
+        return Shell(binaries, Unconfined(), effect=Effect.RUN_FREE)
+    return Shell(binaries, Bubblewrap())
 
 
 def _blame(source: ProfileSource) -> Blame:

@@ -142,7 +142,7 @@ def parse_command(arguments: Mapping[str, object], granted: Mapping[str, Command
     )
 
 
-class _Unfit(Exception):  # noqa: N818 - never leaves this module
+class _Unfit(Exception):
     """What does not fit, in our words."""
 
 
@@ -248,7 +248,7 @@ class _Reader:
 
 
 def _apart(rules: CommandRules, words: Sequence[str]) -> tuple[list[str], list[str], list[str] | None]:
-    """Return the flags of `words`, one by one, the operands before `--`, and those behind it, if it is there."""
+    """Return the flags of `words` one by one, the operands before `--`, and those behind one."""
     flags: list[str] = []
     operands: list[str] = []
     rest = iter(words)

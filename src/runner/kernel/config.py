@@ -86,6 +86,9 @@ class Grant(_Section):
     access: Literal["read", "write"] = "read"
     approval: Literal["never", "ask"] = "never"
     commands: tuple[Name, ...] | None = None
+    """For the shell tool: the programs that may be started. None or an empty list allows nothing."""
+    sandbox: Literal["required", "unrestricted"] | None = None
+    """For the shell tool: whether its programs are confined, which is so unless it says `unrestricted`."""
     network: Literal[False] | None = None
     trusted: bool = False
     """For a host program's own tool only: the practice vouches for it, and the verdict names it."""
@@ -421,6 +424,6 @@ def _grant_mistakes(policy: PolicyConfig) -> _Mistakes:
                 problem = "redaction never lowers a declared class"
                 fix = "remove this key, or the class"
                 yield ((*where, "paths", number, "redactable"), problem, fix)
-        if grant.commands is not None:
-            problem = "only a shell tool has commands, and this release ships none"
-            yield ((*where, "commands"), problem, "remove this key")
+        if grant.sandbox == "unrestricted" and grant.network is False:
+            problem = "without a sandbox nothing holds a program to network: false"
+            yield ((*where, "network"), problem, "remove this key, or sandbox: unrestricted")

@@ -16,6 +16,7 @@
     ├── TransportError         bytes could not be sent or received
     │   └── Redirected         the server named another address; nothing was sent there
     ├── ToolError              a tool ran and failed; its message is safe to show to the model
+    │   └── SandboxUnavailable no sandbox can be built here, so no program was started
     ├── ModelError             weights are missing, corrupt, or cannot be fetched
     └── LoopError              the agent loop was misused
 
@@ -142,6 +143,10 @@ class Redirected(TransportError):
 
 class ToolError(RunnerError):
     """A tool ran and failed. The message is written by the tool for the model to read."""
+
+
+class SandboxUnavailable(ToolError):
+    """No sandbox can be built here, so no program was started. The message names the reason and the fix."""
 
 
 class ModelError(RunnerError):

@@ -335,6 +335,10 @@ class Effect(StrEnum):
     NET = "net"
     HOST = "host"
     """A host program's own callable: unmediated, see the enforcement grades."""
+    RUN = "run"
+    """Starts a program in a sandbox: it reads what the call names, without network or a place to write."""
+    RUN_FREE = "run-unrestricted"
+    """Starts a program that nothing confines: the record cannot speak for it (P3)."""
 
 
 Identity: TypeAlias = tuple[int, int]

@@ -13,10 +13,11 @@ from itertools import chain, count
 from pathlib import PurePath
 from typing import Final, TypeAlias
 
+from runner.kernel.commands import CommandRules
 from runner.kernel.config import Grant, GrantedPath
 from runner.kernel.errors import ConfigError, Mistake, ToolError
 from runner.kernel.labels import DataClass
-from runner.kernel.messages import JsonObject
+from runner.kernel.messages import Json, JsonObject
 from runner.kernel.ports import RELEASE, Effect, Identity, Root, Tool
 from runner.perimeter.policy import Policy, ToolGrant
 from runner.perimeter.task import FILE_DEFAULT
@@ -88,11 +89,27 @@ def compile_policy(
             path_arguments=frozenset(tool.path_arguments),
             roots=tuple(roots),
             ask=grant.approval == "ask",
+            binaries=getattr(tool, "binaries", None),
         )
+        mistakes += _program_mistakes(grant, tool, where, blame)
     mistakes += _matters_that_overlap(grants, compiled, blame)
     if mistakes:
         raise ConfigError(mistakes)
     return Policy(grants=_with_highest_classes(compiled))
+
+
+def _program_mistakes(grant: Grant, tool: Tool, where: Where, blame: Blame) -> Iterator[Mistake]:
+    """Yield what the grant of a tool that starts programs may not say, or that of one that starts none."""
+    binaries: Mapping[str, CommandRules] | None = getattr(tool, "binaries", None)
+    if binaries is None:
+        for key, value in (("commands", grant.commands), ("sandbox", grant.sandbox)):
+            if value is not None:
+                yield blame((*where, key), "this tool starts no program", "remove this key")
+        return
+    for number, name in enumerate(grant.commands or ()):
+        if name not in binaries:
+            fix = "use one of the programs that docs/reference/profile.md lists"
+            yield blame((*where, "commands", number), "there are no rules for this program", fix)
 
 
 def _matters_that_overlap(
@@ -160,7 +177,7 @@ def _grant_document(grant: ToolGrant) -> JsonObject:
         }
         for root in grant.roots
     ]
-    return {
+    document: dict[str, Json] = {
         "tool": grant.tool,
         "effect": grant.effect.value,
         "ask": grant.ask,
@@ -168,6 +185,9 @@ def _grant_document(grant: ToolGrant) -> JsonObject:
         "path_arguments": sorted(grant.path_arguments),
         "roots": roots,
     }
+    if grant.binaries is not None:
+        document["binaries"] = {name: rules.digest for name, rules in sorted(grant.binaries.items())}
+    return document
 
 
 def _root(entry: GrantedPath, path: str, alias: str) -> Root:

@@ -52,6 +52,18 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
             means=f"{grant.tool} is the program's own and nobody vouches for it: each record is UNVERIFIABLE",
             fix="set trusted: true if the practice vouches for it, or remove the grant",
         )
+    if compiled.effect is Effect.RUN_FREE:
+        yield Finding(
+            where=(*where, "sandbox"),
+            means=f"nothing confines the programs that {grant.tool} starts: each record is UNVERIFIABLE",
+            fix="remove the line: then they run in a sandbox, or not at all",
+        )
+    if compiled.binaries is not None and not compiled.binaries:
+        yield Finding(
+            where=where,
+            means=f"{grant.tool} starts programs and is granted none: every call is denied",
+            fix="name the programs under commands, or remove the grant",
+        )
     if compiled.effect is Effect.HOST and grant.network is False:
         yield Finding(
             where=(*where, "network"),

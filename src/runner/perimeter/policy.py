@@ -12,6 +12,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Final
 
+from runner.kernel.commands import CommandRules, Refused, parse_command
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
 from runner.kernel.messages import JsonObject, ToolCall
 from runner.kernel.ports import Effect, GrantedCall, Root
@@ -36,6 +37,8 @@ class ToolGrant:
     path_arguments: frozenset[str] = frozenset()
     roots: tuple[Root, ...] = ()
     ask: bool = False
+    binaries: Mapping[str, CommandRules] | None = None
+    """The programs that may be started, by name; None for a tool that starts none."""
 
     @property
     def rule(self) -> str:
@@ -59,8 +62,8 @@ def decide(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER
     """Return the verdict on `call` in a task of `matters`. Total: any call gets one.
 
     Only a fitting grant gives `Allow`: 1. the tool has a grant; 2. its arguments fit its schema, unknown ones
-    included; 3. each path stays in a granted root; 4. it brings no second matter; 5. the grant asks for no
-    approval.
+    included; 3. a command fits the rules of a granted program; 4. each path stays in a granted root; 5. it
+    brings no second matter; 6. the grant asks for no approval.
     """
     grant = policy.grants.get(call.tool)
     if grant is None:
@@ -71,8 +74,11 @@ def decide(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER
         return Deny(rule="arguments-invalid", hint=f"the arguments of {grant.tool} must fit its schema")
     if grant.path_arguments and not grant.roots:
         return Deny(rule="no-path-granted", hint=f"{grant.tool} is granted on no folder")
-    for name in sorted(grant.path_arguments):
-        path = call.arguments.get(name, ".")
+    if grant.binaries is not None and isinstance(
+        refused := parse_command(call.arguments, grant.binaries), Refused
+    ):
+        return Deny(rule="command-not-granted", hint=refused.hint)
+    for path in _paths_of(grant, call):
         if not isinstance(path, str) or _roots_of(path, grant.roots) == ():
             aliases = ", ".join(root.alias for root in _seen_from(grant, matters))
             return Deny(rule="path-outside-grant", hint=f"a path starts with one of: {aliases or 'none'}")
@@ -95,7 +101,7 @@ def narrow(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER
     """
     grant = policy.grants[call.tool]
     seen = _seen_from(grant, matters)
-    paths = [str(call.arguments.get(name, ".")) for name in grant.path_arguments]
+    paths = [str(path) for path in _paths_of(grant, call)]
     named = {root for path in paths for root in (seen if path in _ALL else _roots_of(path, grant.roots))}
     roots = tuple(root for root in grant.roots if root in named) if paths else seen
     return GrantedCall(arguments=call.arguments, roots=roots)
@@ -113,6 +119,14 @@ def reach(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER)
 def matters_of(roots: Iterable[Root]) -> frozenset[str]:
     """Return the matters that `roots` belong to."""
     return frozenset(root.matter for root in roots if root.matter is not None)
+
+
+def _paths_of(grant: ToolGrant, call: ToolCall) -> tuple[object, ...]:
+    """Return every path that `call` names: of a command those among its operands, else where it starts."""
+    if grant.binaries is not None:
+        parsed = parse_command(call.arguments, grant.binaries)
+        return () if isinstance(parsed, Refused) else parsed.paths
+    return tuple(call.arguments.get(name, ".") for name in sorted(grant.path_arguments))
 
 
 def _seen_from(grant: ToolGrant, matters: AbstractSet[str]) -> tuple[Root, ...]:

@@ -348,11 +348,11 @@ def _residue_of(root: Root) -> Label:
 def _sink(effect: Effect, roots: Sequence[Root]) -> DataClass:
     """Return the highest class of restored values that a call may carry to where it goes."""
     match effect:
-        case Effect.READ:
+        case Effect.READ | Effect.RUN:
             return DataClass.C3
         case Effect.WRITE:
             return min((_label_of(root).data_class for root in roots), default=DataClass.C1)
-        case Effect.NET | Effect.HOST:
+        case Effect.NET | Effect.HOST | Effect.RUN_FREE:
             return DataClass.C1
         case _:
             assert_never(effect)
@@ -362,14 +362,17 @@ def _effect_label(effect: Effect, roots: Sequence[Root]) -> Label:
     """Return what a tool of this kind adds of itself.
 
     A file tool returns what lies under its `roots`; without any, what nobody classified. The network returns
-    public pages from anyone. A host tool returns whatever the program has at hand, which nobody classified.
+    public pages from anyone. A program says what stands in those `roots`, in words that no one answers for. A
+    host tool, and a program that nothing confines, return whatever is at hand, which nobody classified.
     """
     match effect:
         case Effect.READ | Effect.WRITE:
             return Label() if roots else Label(default=FILE_DEFAULT)
         case Effect.NET:
             return Label(integrity=Integrity.UNTRUSTED)
-        case Effect.HOST:
+        case Effect.RUN:
+            return replace(Label() if roots else Label(default=FILE_DEFAULT), integrity=Integrity.UNTRUSTED)
+        case Effect.HOST | Effect.RUN_FREE:
             return Label(default=FILE_DEFAULT, integrity=Integrity.UNTRUSTED)
         case _:
             assert_never(effect)

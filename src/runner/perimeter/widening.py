@@ -7,7 +7,7 @@ permission changes by editing the profile only, and whoever signs the change can
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
 
@@ -122,6 +122,7 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
         if was is None:
             asks = ", after a yes to each call" if grant.ask else ""
             yield _Difference(permits=f"{tool} may be called{asks}: {_roots_in_words(grant)}")
+            yield from _programs(grant, replace(grant, binaries=None))
             continue
         if was.ask and not grant.ask:
             yield _Difference(permits=f"{tool} may be called without asking")
@@ -131,6 +132,17 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
             )
         for root in grant.roots:
             yield from _root(tool, root, was)
+        yield from _programs(grant, was)
+
+
+def _programs(grant: ToolGrant, was: ToolGrant) -> Iterator[_Difference]:
+    """Yield each program that may be started and could not be, or not with as much."""
+    before = was.binaries or {}
+    for name, rules in sorted((grant.binaries or {}).items()):
+        if name not in before:
+            yield _Difference(permits=f"{grant.tool} may start {name}")
+        elif before[name] != rules:
+            yield _Difference(permits=f"{grant.tool} may start {name} by other rules")
 
 
 def _root(tool: str, root: Root, was: ToolGrant) -> Iterator[_Difference]:

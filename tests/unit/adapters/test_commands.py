@@ -140,7 +140,7 @@ def test_every_mistake_of_a_profile_is_listed(akaion: Any) -> None:
 
 def test_a_tool_that_does_not_exist_is_a_mistake_of_the_profile(akaion: Any) -> None:
     """I1: the policy is compiled too, not only the form of the file."""
-    Path("studio.yaml").write_text(PROFILE.replace("search_text", "shell"), encoding="utf-8")
+    Path("studio.yaml").write_text(PROFILE.replace("search_text", "browser"), encoding="utf-8")
     status, _, err = akaion("profile", "check", "studio.yaml")
     assert status == 2
     assert "no tool of this name is here" in err
@@ -499,7 +499,7 @@ def test_a_machine_that_has_what_the_profile_needs_passes(akaion: Any) -> None:
         assert server.received == []
     data = json.loads(out)
     assert (status, data["ok"]) == (0, True)
-    assert {"python", "profile", "local endpoint", "bubblewrap", "device key", "record"} <= {
+    assert {"python", "profile", "local endpoint", "sandbox", "device key", "record"} <= {
         check["check"] for check in data["checks"]
     }
 
@@ -524,7 +524,7 @@ def test_a_profile_that_cannot_be_used_fails_and_the_machine_is_still_looked_at(
     status, out, _ = akaion("doctor", "--profile", "studio.yaml", "--json")
     grades = {check["check"]: check["grade"] for check in json.loads(out)["checks"]}
     assert (status, grades["profile"]) == (1, "fail")
-    assert "bubblewrap" in grades
+    assert "sandbox" in grades
 
 
 def test_a_second_opinion_needs_its_engine_and_its_weights(home: Path) -> None:

@@ -244,8 +244,8 @@ def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes)
             "inference.remote",
         ),
         (
-            "profile: detached\npolicy:\n  grants:\n    - {tool: a, commands: [git]}\n",
-            "policy.grants.0.commands",
+            "profile: detached\npolicy:\n  grants:\n    - {tool: a, network: false, sandbox: unrestricted}\n",
+            "policy.grants.0.network",
         ),
     ],
 )

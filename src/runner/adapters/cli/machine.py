@@ -7,20 +7,17 @@ no bytes: the one that asks about an endpoint opens a connection on loopback and
 
 import ctypes
 import os
-import shutil
-import subprocess
 import sys
 from importlib import metadata
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import anyio
 
+from runner.capability.sandbox.bubblewrap import why_not
 from runner.capability.tools.openers import best_opener, open_by_openat2
 
-_BWRAP_TRY: Final = ("--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--", "true")
-_BWRAP_TIMEOUT_S: Final = 10.0
 _CONNECT_TIMEOUT_S: Final = 3.0
 _SYS_LANDLOCK_CREATE_RULESET: Final = 444
 _LANDLOCK_VERSION: Final = 1
@@ -56,23 +53,9 @@ def memory_bytes() -> tuple[int, int]:
     return min(available, total), total
 
 
-def bubblewrap() -> Literal["works", "does not work", "missing"]:
-    """Return whether a process can be started in a sandbox without network, by starting one."""
-    program = shutil.which("bwrap")
-    if program is None:
-        return "missing"
-    try:
-        done = subprocess.run(  # noqa: S603 - fixed arguments
-            (program, *_BWRAP_TRY),
-            check=False,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_BWRAP_TIMEOUT_S,
-            env={"PATH": os.defpath},
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return "does not work"
-    return "works" if done.returncode == 0 else "does not work"
+def no_sandbox() -> str | None:
+    """Return why no program can be confined here, with the fix; None when one was, as a trial."""
+    return why_not()
 
 
 def landlock_abi() -> int:

@@ -22,6 +22,7 @@ from runner.assembly import FINDINGS, Places
 from runner.capability.home import akaion_home
 from runner.capability.models import Catalogue, ModelEntry, models_dir, verify
 from runner.capability.tools.beneath import Beneath, Parts
+from runner.capability.tools.shell import NAME as SHELL
 from runner.capability.transport.findings import FileFindings
 from runner.kernel.config import Config, LocalInference
 from runner.kernel.errors import ConfigError, ModelError, ToolError, TraceError
@@ -34,6 +35,7 @@ _LAST_PYTHON: Final = (3, 13)
 _ENDPOINT: Final = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@?#]+)(?::([0-9]{1,5}))?(?:/v1)?/?")
 _PORTS: Final = {"http": 80, "https": 443}
 _LAST_PORT: Final = 65_535
+_NO_SHELL: Final = "remove the grant of the shell tool, or use such a machine"
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -64,7 +66,7 @@ def checks(named: str, *, deep: bool) -> Iterator[Check]:
     yield _engine(profile)
     yield from _weights(profile, deep=deep)
     yield from _endpoints(profile)
-    yield from _sandbox()
+    yield from _sandbox(profile)
     yield _openat2()
     if profile is not None:
         yield _behaviour(profile, named)
@@ -206,21 +208,25 @@ def _endpoint(endpoint: str) -> Check:
 # --- system --------------------------------------------------------------------------------------
 
 
-def _sandbox() -> Iterator[Check]:
-    """Yield what a sandbox can be built from. No tool of this release starts a program, so none is needed."""
-    state = machine.bubblewrap()
-    fix = "" if state == "works" else "install bubblewrap, and allow user namespaces"
-    yield Check(name="bubblewrap", grade="ok" if state == "works" else "warn", found=state, fix=fix)
+def _sandbox(profile: Inspected | None) -> Iterator[Check]:
+    """Yield whether a program can be confined, which a shell tool needs, and what else could confine it."""
+    grants = () if profile is None else profile.config.policy.grants
+    needed = any(grant.tool == SHELL and grant.sandbox != "unrestricted" for grant in grants)
+    reason = machine.no_sandbox()
+    if reason is None:
+        yield Check(name="sandbox", grade="ok", found="a program was started in one: bubblewrap and seccomp")
+    else:
+        found, _, fix = reason.partition(". Fix: ")
+        yield Check(name="sandbox", grade="fail" if needed else "warn", found=found, fix=fix or _NO_SHELL)
     abi = machine.landlock_abi()
     if abi:
-        yield Check(name="landlock", grade="ok", found=f"ABI {abi}")
+        yield Check(name="landlock", grade="ok", found=f"ABI {abi}, not used in this release")
     else:
-        fix = "a Linux kernel with Landlock enabled adds a second wall"
-        yield Check(name="landlock", grade="warn", found="not in this kernel", fix=fix)
+        yield Check(name="landlock", grade="ok", found="not in this kernel, and not used in this release")
     if machine.has_seccomp():
         yield Check(name="seccomp", grade="ok", found="filters are available")
     else:
-        fix = "a Linux kernel with seccomp filters adds a second wall"
+        fix = "a Linux kernel with seccomp filters: the sandbox needs them"
         yield Check(name="seccomp", grade="warn", found="not in this kernel", fix=fix)
 
 

@@ -125,7 +125,9 @@ def _grant_words(grant: Grant) -> str:
     paths = ", ".join(map(_path_words, grant.paths))
     asks = ", asks first" if grant.approval == "ask" else ""
     trusted = ", trusted" if grant.trusted else ""
-    return f"{grant.tool}: {paths or 'no folder'} [{grant.access}{asks}{trusted}]"
+    programs = "" if grant.commands is None else f"; programs: {', '.join(grant.commands) or 'none'}"
+    free = ", NOT CONFINED" if grant.sandbox == "unrestricted" else ""
+    return f"{grant.tool}: {paths or 'no folder'}{programs} [{grant.access}{asks}{trusted}{free}]"
 
 
 def _path_words(entry: GrantedPath) -> str:

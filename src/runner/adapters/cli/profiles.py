@@ -96,7 +96,8 @@ def missing_for(named: str) -> Sequence[str]:
     would make files. Raises `ConfigError` with the mistakes.
     """
     runtime = construct(named)
-    return [*runtime.missing_weights(), *(f"{mistake}." for mistake in runtime.missing_paths())]
+    mistakes = [*runtime.missing_paths(), *filter(None, [runtime.missing_sandbox()])]
+    return [*runtime.missing_weights(), *(f"{mistake}." for mistake in mistakes)]
 
 
 def classifier_words(config: Config) -> str:

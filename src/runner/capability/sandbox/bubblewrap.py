@@ -14,30 +14,16 @@ import functools
 import json
 import os
 import resource
-import subprocess
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Final
 
 from runner.capability.sandbox.loading import find_program, needs_of
-from runner.capability.sandbox.port import GRANTED, Job, Limits, Ran, SandboxUnavailable
-from runner.capability.sandbox.running import hear_out, pipe
+from runner.capability.sandbox.port import ENVIRONMENT, GRANTED, Job, Limits, Ran
+from runner.capability.sandbox.running import asked, pipe, started
 from runner.capability.sandbox.seccomp import filter_here
+from runner.kernel.errors import SandboxUnavailable
 
-ENVIRONMENT: Final = {
-    "GIT_CONFIG_GLOBAL": "/dev/null",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_NO_LAZY_FETCH": "1",
-    "GIT_OPTIONAL_LOCKS": "0",
-    "GIT_TERMINAL_PROMPT": "0",
-    "HOME": "/tmp",  # noqa: S108 - inside the sandbox, where it is private
-    "LANG": "C.UTF-8",
-    "PAGER": "cat",
-    "PATH": "/usr/bin",
-    "TZ": "UTC",
-}
-"""All that a program learns of its surroundings."""
 KILLED: Final = 137
 """The status of a program that was ended from outside: 128 and SIGKILL."""
 _NOBODY: Final = "65534"
@@ -57,10 +43,10 @@ _WALLS: Final = (
 )
 _NO_BWRAP: Final = "bubblewrap (bwrap) is not installed. Fix: install the package bubblewrap"
 _OLD_BWRAP: Final = (
-    "this bubblewrap cannot bind a folder by its handle (--ro-bind-fd). Fix: install bubblewrap 0.10 or later,"
-    " or a distribution's 0.8 or 0.9 with its security updates"
+    "this bubblewrap cannot bind a folder by its handle (--ro-bind-fd). Fix: install bubblewrap 0.10 or"
+    " later, or a distribution's 0.8 or 0.9 with its security updates"
 )
-_NO_FILTER: Final = "there is no filter of system calls for this kind of machine: it is Linux on x86_64 or aarch64"
+_NO_FILTER: Final = "programs are confined on Linux on x86_64 or aarch64 only"
 _NO_NAMESPACES: Final = (
     "bubblewrap is here and cannot build a sandbox. Fix: allow user namespaces for it, such as by"
     " sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap"
@@ -72,34 +58,22 @@ class Bubblewrap:
 
     def run(self, job: Job) -> Ran:
         """Run `job` to its end, within its limits; raise `SandboxUnavailable`, and then nothing ran."""
-        program, rules = _bwrap(), filter_here()
+        bwrap, rules = _bwrap(), filter_here()
         if rules is None:
             raise SandboxUnavailable(_NO_FILTER)
-        with ExitStack() as stack:
-            told, telling = stack.enter_context(pipe())
-            waiting, release = stack.enter_context(pipe())
-            rules_out, rules_in = stack.enter_context(pipe())
-            rules_in.write(rules)
-            rules_in.close()
-            ours = (telling.fileno(), waiting.fileno(), rules_out.fileno())
-            process = stack.enter_context(
-                subprocess.Popen(  # noqa: S603 - our own walls around a program the policy allowed
-                    [program, *_arguments(job, ours)],
-                    stdin=subprocess.DEVNULL,
-                    stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
-                    pass_fds=(*ours, *(each.handle for each in job.granted)),
-                    env=ENVIRONMENT,
-                    cwd="/",
+        with pipe() as (told, telling), pipe() as (waiting, release), pipe() as (calls, listing):
+            listing.write(rules)
+            listing.close()
+            ours = (telling.fileno(), waiting.fileno(), calls.fileno())
+            handles = (*ours, *(granted.handle for granted in job.granted))
+            command = [bwrap, *_arguments(job, ours)]
+            with started(command, env=ENVIRONMENT, cwd="/", handles=handles) as process:
+                telling.close()
+                _limit(_member(told.read(_STATUS_BYTES) or b"", "child-pid"), job.limits)
+                release.write(b"\n")
+                heard = process.hear_out(
+                    end=process.kill, wall_s=job.limits.wall_s, most=job.limits.output_bytes
                 )
-            )
-            stack.callback(process.kill)
-            telling.close()
-            first = told.read(_STATUS_BYTES) or b""
-            _limit(_member(first, "child-pid"), job.limits)
-            release.write(b"\n")
-            limits = job.limits
-            heard = hear_out(process, end=process.kill, wall_s=limits.wall_s, most=limits.output_bytes)
             status = _member(told.readall(), "exit-code")
         if status is None and not heard.late and not heard.cut:
             raise SandboxUnavailable(_NO_NAMESPACES)
@@ -147,10 +121,7 @@ def _bwrap() -> str:
     program = find_program("bwrap")
     if program is None:
         raise SandboxUnavailable(_NO_BWRAP)
-    told = subprocess.run(  # noqa: S603 - fixed arguments
-        [program, "--help"], check=False, stdin=subprocess.DEVNULL, capture_output=True, env=ENVIRONMENT
-    )
-    if b"--ro-bind-fd" not in told.stdout + told.stderr:
+    if b"--ro-bind-fd" not in (asked([str(program), "--help"]) or b""):
         raise SandboxUnavailable(_OLD_BWRAP)
     return str(program)
 
@@ -177,8 +148,10 @@ def _limit(process: int | None, limits: Limits) -> None:
         resource.RLIMIT_FSIZE: limits.file_bytes,
         resource.RLIMIT_CORE: 0,
     }
+    if process is None:
+        return  # it ended before there was one, and nothing will run
     try:
-        for which, most in bounds.items() if process is not None else ():
+        for which, most in bounds.items():
             resource.prlimit(process, which, (most, most))
     except (OSError, ValueError):
         raise SandboxUnavailable("the limits of a program in the sandbox cannot be set here") from None

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a program of this system needs to be started: its loader and its libraries.
 
-Owns finding them: the loader's name is read from the file (ELF, `PT_INTERP`), and that loader is asked for the
+Owns finding them: the file (ELF, `PT_INTERP`) names its loader, and that loader is asked for the
 rest, which starts nothing of the program. Leaves showing them to a sandbox to `bubblewrap`. Carries P2: a
 program sees these files and no other part of the system. Source: elf(5), ld.so(8) `--list`.
 """
@@ -10,11 +10,11 @@ import functools
 import os
 import re
 import struct
-import subprocess
 from pathlib import Path
 from typing import Final
 
-from runner.capability.sandbox.port import SandboxUnavailable
+from runner.capability.sandbox.running import asked
+from runner.kernel.errors import SandboxUnavailable
 
 PLACES: Final = ("/usr/bin", "/bin")
 """Where a program is looked for: the system's own, whatever PATH says."""
@@ -23,7 +23,6 @@ _HEADER: Final = struct.Struct("<32xQ14xHH")  # offset, size and number of the p
 _SEGMENT: Final = struct.Struct("<IIQQQQQQ")
 _INTERPRETER: Final = 3
 _LIBRARY: Final = re.compile(r"^\t(?:\S+ => )?(/\S+) \(0x[0-9a-f]+\)$", re.MULTILINE)
-_TIMEOUT_S: Final = 10.0
 _CACHE: Final = "/etc/ld.so.cache"
 _LONGEST_NAME: Final = 4096
 
@@ -51,17 +50,10 @@ def _needs(program: str, _: tuple[int, ...]) -> tuple[str, ...]:
     loader = _loader_of(program)
     if loader is None:
         return (program,)
-    done = subprocess.run(  # noqa: S603 - the loader that the program itself names, asked to list
-        (loader, "--list", program),
-        check=False,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        timeout=_TIMEOUT_S,
-        env={},
-    )
-    if done.returncode:
+    listed = asked([loader, "--list", program])
+    if listed is None:
         raise SandboxUnavailable("the libraries of the program cannot be listed here")
-    libraries = _LIBRARY.findall(done.stdout.decode("utf-8", "replace"))
+    libraries = _LIBRARY.findall(listed.decode("utf-8", "replace"))
     cache = [_CACHE] if Path(_CACHE).is_file() else []
     return tuple(dict.fromkeys((program, loader, *libraries, *cache)))
 
@@ -74,7 +66,7 @@ def _loader_of(program: str) -> str | None:
     with Path(program).open("rb") as file:
         head = file.read(64)
         if not head.startswith(_MAGIC) or len(head) < _HEADER.size:
-            raise SandboxUnavailable("what is installed under this name is no plain program, such as a script")
+            raise SandboxUnavailable("what is installed under this name is no plain program")
         offset, size, count = _HEADER.unpack_from(head)
         file.seek(offset)
         table = file.read(size * count)

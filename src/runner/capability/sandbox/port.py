@@ -10,14 +10,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
 
-from runner.kernel.errors import ToolError
-
 GRANTED: Final = "/granted"
 """Where the granted folders stand for a program, each under its alias."""
-
-
-class SandboxUnavailable(ToolError):
-    """No sandbox can be built here, so nothing was started. The message names the reason and the fix."""
+ENVIRONMENT: Final = {
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_TERMINAL_PROMPT": "0",
+    "HOME": "/tmp",  # noqa: S108 - inside the sandbox, where it is private
+    "LANG": "C.UTF-8",
+    "PAGER": "cat",
+    "PATH": "/usr/bin",
+    "TZ": "UTC",
+}
+"""All that a program learns of its surroundings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,10 +49,11 @@ class Limits:
 class Granted:
     """A folder or file that a program may read: an open `handle` of it, shown as `GRANTED/alias`.
 
-    What is shown is what the handle was opened on, whatever stands at its path by then.
+    What is shown is what the handle was opened on, whatever stands at its `path` by then.
     """
 
     alias: str
+    path: str = field(repr=False)
     handle: int
 
 

@@ -115,6 +115,11 @@ class Beneath:
         with self._opened(parts, _READ) as handle:
             return _kind(os.fstat(handle).st_mode)
 
+    def check_single(self, parts: Sequence[str]) -> None:
+        """Raise `ToolError` for what is not there, is a link, or is a file with a second name."""
+        with self._opened(parts, _READ) as handle:
+            _refuse_second_name(os.fstat(handle))
+
     def identity(self) -> Identity:
         """Return which folder or file the root is now; raise `ToolError` if it is neither."""
         with self._opened((), _READ) as handle:
@@ -167,7 +172,7 @@ class Beneath:
     @contextmanager
     def _opened(self, parts: Sequence[str], flags: int) -> Iterator[int]:
         check_parts(parts)
-        root = self._enter()
+        root = self.enter()
         try:
             handle = self._open(root, parts, flags) if parts else os.dup(root)
         except OSError as problem:
@@ -181,8 +186,11 @@ class Beneath:
         finally:
             os.close(handle)
 
-    def _enter(self) -> int:
-        """Open the root itself: no link on the way, and the one that was granted."""
+    def enter(self) -> int:
+        """Return a new handle of the root itself: no link on the way, and the one that was granted.
+
+        Raises `ToolError`.
+        """
         try:
             root = open_from_top(self._root.path, _READ, self._open)
         except OSError as problem:
@@ -199,8 +207,7 @@ class Beneath:
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
             raise ToolError("that is not a regular file: list_dir shows what a folder holds")
-        if about.st_nlink > 1:
-            raise ToolError("that file has a second name (hard link) and is not read: ask for a plain copy")
+        _refuse_second_name(about)
         with os.fdopen(handle, "rb", closefd=False) as stream:
             data = stream.read(self._limits.file_bytes + 1)
         if len(data) > self._limits.file_bytes:
@@ -278,6 +285,11 @@ def _folder(found: list[Entry], vanished: int, *, cut: bool) -> Folder:
 def _entry(entry: "os.DirEntry[str]") -> Entry:
     about = entry.stat(follow_symlinks=False)
     return Entry(name=entry.name, kind=_kind(about.st_mode), size=about.st_size)
+
+
+def _refuse_second_name(about: os.stat_result) -> None:
+    if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
+        raise ToolError("that file has a second name (hard link) and is not read: ask for a plain copy")
 
 
 def _kind(mode: int) -> Kind:

@@ -69,7 +69,7 @@ def _operands(found: Mapping[str, Any]) -> Operands:
 
 
 def _allowed(kind: object) -> Allowed:
-    return frozenset(_texts(kind)) if isinstance(kind, list) else Value(kind)
+    return frozenset(_texts(kind)) if isinstance(kind, list) else Value(_text(kind))
 
 
 def _check_keys(found: Mapping[str, Any], known: frozenset[str]) -> None:

@@ -110,7 +110,7 @@ def _checked(command: Command, roots: Sequence[Root]) -> tuple[str, Sequence[Roo
             continue
         root, parts = place
         if path == command.folder or path in command.present:
-            Beneath(root).kind(parts)
+            Beneath(root).check_single(parts)
         if root not in reached:
             reached.append(root)
     return f"{GRANTED}/{command.folder}".rstrip("/"), reached or roots
@@ -121,7 +121,7 @@ def _opened(root: Root) -> Iterator[Granted]:
     """Yield a handle of `root`, which is the folder that was granted; raise `ToolError`."""
     handle = Beneath(root).enter()
     try:
-        yield Granted(alias=root.alias, handle=handle)
+        yield Granted(alias=root.alias, path=root.path, handle=handle)
     finally:
         os.close(handle)
 
