@@ -45,6 +45,9 @@ class FileSigner:
             make_private_folder(path.parent)
             if not os.path.lexists(path):
                 _create(path, entropy.token(_SEED_BYTES).hex().encode("ascii") + b"\n")
+            sync_folder(
+                path.parent
+            )  # also for who made it and died: no log is signed by a key that may vanish
             self._key = Ed25519PrivateKey.from_private_bytes(_read_seed(path))
 
     def __repr__(self) -> str:
@@ -90,7 +93,6 @@ def _create(path: Path, seed: bytes) -> None:
     finally:
         os.close(handle)
         temporary.unlink()
-    sync_folder(path.parent)
 
 
 def _read_seed(path: Path) -> bytes:

@@ -13,7 +13,7 @@ import os
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
@@ -40,8 +40,16 @@ def opening(what: str) -> Iterator[None]:
 
 
 def make_private_folder(folder: Path) -> None:
-    """Make `folder` and what leads to it, mode 0700; raise `OSError`. An existing folder keeps its mode."""
-    folder.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
+    """Make `folder` and what leads to it, mode 0700, durably; raise `OSError`.
+
+    An existing folder keeps its mode. Its name is on the disk either way: what is synced in a folder must not
+    vanish with it, and who made it may have died before this.
+    """
+    if not folder.is_dir():
+        make_private_folder(folder.parent)
+        folder.mkdir(mode=_FOLDER_MODE, exist_ok=True)
+    with suppress(PermissionError):  # a folder that may be entered and not read cannot be synced
+        sync_folder(folder.parent)
 
 
 def refuse_inside(path: Path, book: Path, what: str) -> None:
@@ -67,6 +75,16 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def close_synced(handle: int) -> None:
+    """Close `handle`, if it is one, which is never tried again: its number may be another file's by then.
+
+    What counts of it was synced, and an error here says nothing about that.
+    """
+    if handle >= 0:
+        with suppress(OSError):
+            os.close(handle)
+
+
 def write_all(handle: int, data: bytes) -> None:
     """Write the whole of `data`; raise `OSError`."""
     rest = memoryview(data)
@@ -74,16 +92,19 @@ def write_all(handle: int, data: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
-def read_regular(path: Path, flags: int = 0) -> bytes:
-    """Return the bytes of a regular file; raise `OSError`, for anything else too.
+def read_regular(path: Path, flags: int = 0, *, synced: bool = False) -> bytes:
+    """Return the bytes of a regular file, which are on the disk then if `synced`; raise `OSError`.
 
-    Nothing waits here: a pipe in the place of a file would hold the runner until somebody writes to it.
+    Raises it for anything else too. Nothing waits here: a pipe in the place of a file would hold the runner
+    until somebody writes to it.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
         os.close(handle)
         raise OSError(errno.EINVAL, "not a regular file")
     with os.fdopen(handle, "rb") as file:
+        if synced:
+            sync_file(handle)
         return file.read()
 
 
@@ -130,9 +151,8 @@ class FolderLog:
 
     def close(self) -> None:
         """Close the handle; nothing is synced here."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+        handle, self._handle = self._handle, -1
+        close_synced(handle)
 
 
 class FolderLogStore:
@@ -160,6 +180,7 @@ class FolderLogStore:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._refuse_moved(handle)
+            sync_file(handle)  # a log that is found here, left by who died, is not to vanish again
         except BaseException as error:
             os.close(handle)
             if isinstance(error, BlockingIOError):
@@ -171,9 +192,8 @@ class FolderLogStore:
 
     def release(self) -> None:
         """Give the lock back, if it is held."""
-        if self._lock >= 0:
-            os.close(self._lock)  # not LOCK_UN: in a forked child that would take the parent's lock away
-            self._lock = -1
+        handle, self._lock = self._lock, -1
+        close_synced(handle)  # not LOCK_UN: in a forked child that would take the parent's lock away
 
     def names(self) -> Sequence[str]:
         """Return the names of the logs by number, and any other name that ends like one."""
@@ -181,8 +201,11 @@ class FolderLogStore:
         return sorted(found, key=lambda name: (len(name.partition("-")[0]), name))
 
     def read(self, name: str) -> bytes:
-        """Return the bytes of the log `name`; raise `OSError`, for a link too."""
-        return read_regular(self._book / name, os.O_NOFOLLOW)
+        """Return the bytes of the log `name`, on the disk by now; raise `OSError`, for a link too.
+
+        The next log names what was read. It may have been written by who died before syncing it.
+        """
+        return read_regular(self._book / name, os.O_NOFOLLOW, synced=True)
 
     def create(self, name: str, head: bytes) -> FolderLog:
         """Make the log `name` with `head` in it, whole and durable, and return it open.

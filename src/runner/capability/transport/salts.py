@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from runner.capability.transport.logstore import (
+    close_synced,
     make_private_folder,
     opening,
     refuse_inside,
@@ -21,6 +22,8 @@ from runner.capability.transport.logstore import (
 )
 
 _MODE: Final = 0o600
+_HEX_DIGITS: Final = 64
+"""Of a salt; fewer are a line that broke off."""
 
 
 class FileSaltStore:
@@ -39,8 +42,12 @@ class FileSaltStore:
         with opening("salt file"):
             make_private_folder(path.parent)
             self._handle = os.open(path, flags, _MODE)
-            sync_folder(path.parent)
-        self._kept = bytearray(self._line_break())
+            try:
+                sync_folder(path.parent)
+                self._kept = bytearray(self._line_break())
+            except BaseException:
+                os.close(self._handle)
+                raise
 
     def _line_break(self) -> bytes:
         """Return what ends a line that a crash left torn."""
@@ -56,8 +63,12 @@ class FileSaltStore:
         """Return when every kept salt is on the disk; raise `OSError`."""
         with self._lock:
             if self._kept:
-                write_all(self._handle, bytes(self._kept))
-                sync_file(self._handle)
+                try:
+                    write_all(self._handle, bytes(self._kept))
+                    sync_file(self._handle)
+                except OSError:
+                    self._kept[:0] = b"\n"  # a line that broke off ends before they are written again
+                    raise
                 self._kept.clear()
 
     def find(self, commit: str) -> bytes | None:
@@ -66,12 +77,11 @@ class FileSaltStore:
         with self._path.open("rb") as file:
             for line in file:
                 name, _, salt = line.rstrip(b"\n").partition(b" ")
-                if name == wanted:
+                if name == wanted and len(salt) == _HEX_DIGITS:
                     return bytes.fromhex(salt.decode("ascii"))
         return None
 
     def close(self) -> None:
         """Close the file; salts that were kept and not synced are dropped."""
-        if self._handle >= 0:
-            os.close(self._handle)
-            self._handle = -1
+        handle, self._handle = self._handle, -1
+        close_synced(handle)

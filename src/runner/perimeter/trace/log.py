@@ -266,32 +266,36 @@ class Trace:
             finally:
                 self._state = "closed"
                 self._chain.destroy()
-                self._file.close()
-                self._store.release()
+                with _failures("the log cannot be closed"):
+                    try:
+                        self._file.close()
+                    finally:
+                        self._store.release()
 
     # --- inside ----------------------------------------------------------------------------------
 
     def _begin(self, last: ReadLog | None) -> None:
         """Create the log after `last`, and account for `last` if it broke off."""
+        prev = recovery = None
         if last is not None:  # bring the pin to what was just checked: it never lags by more than one log
             self._log_no = last.log_no
             self._pin(last.head)
             self._log_no += 1
-        self._create(None if last is None else last.as_prev())
-        try:
-            if last is not None and not last.complete:
-                self._add(last.as_recovery(), None)
-                self.barrier()
-        except BaseException:
-            self._file.close()
-            raise
+            prev, recovery = last.as_prev(), None if last.complete else last.as_recovery()
+        self._create(prev, recovery)
 
-    def _create(self, prev: PrevLog | None) -> None:
-        """Create the log after `prev` with header and first seal, and pin it."""
+    def _create(self, prev: PrevLog | None, recovery: Recovery | None = None) -> None:
+        """Create the log after `prev` with header and first seal, and `recovery` and its seal; pin it.
+
+        All of it at once: a log that were there without its `recovery` would break off in its turn, and
+        then nothing could account for the one before.
+        """
         self._log_id = log_id = self.mint_id()
         self._chain = self._new_chain(f"{self._facts.book}/{log_id}")
         head = self._chain.entry(self._header(log_id, prev), now_us=self._clock.now_us(), task=None)
         head += self._chain.seal(device=(device_key_name(self._facts.book), self._signer))
+        if recovery is not None:
+            head += self._chain.entry(recovery, now_us=self._clock.now_us(), task=None) + self._chain.seal()
         self._salts.sync()
         self._began = self._clock.monotonic()
         self._file = self._store.create(log_name(self._log_no, log_id), head)

@@ -22,8 +22,9 @@ from runner.perimeter.trace.note import check_note, checkpoint, device_key_name,
 from runner.perimeter.trace.records import PrevLog, Recovery
 
 _NAME: Final = re.compile(r"([0-9]{6}|[1-9][0-9]{6,})-([0-9a-f]{32})\.jsonl")
-_FRESH: Final = 2
-"""The lines a log is created with: header and first seal."""
+_FRESH: Final = ["header", "seal"]
+_FRESH_AFTER_A_BREAK: Final = ["header", "seal", "recovery", "seal"]
+"""The lines a log is created with; the second, if the one before it broke off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,12 +37,16 @@ class Pin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadLog:
-    """A log as it was found: its lines checked, `torn` what follows the last newline."""
+    """A log as it was found: its lines checked, `torn` what follows the last newline.
+
+    `fresh` is whether it is as it was created.
+    """
 
     log_no: int
     log_id: str
     head: Head
     complete: bool
+    fresh: bool
     unsealed: int
     torn: bytes = field(repr=False)
     leaves: tuple[bytes, ...] = field(repr=False)
@@ -122,7 +127,7 @@ def read_last(store: LogStore, *, book: str, device: bytes) -> ReadLog | None:
 def _check_unpinned(last: ReadLog, pin: Pin | None) -> None:
     """Check that `last` may be unknown to the pin: just created, for it grows only after its first pin."""
     expected = 0 if pin is None else pin.log_no + 1
-    if last.log_no != expected or last.head.size != _FRESH or last.torn:
+    if last.log_no != expected or not last.fresh:
         raise TraceError(
             f"log {last.log_no} and the head pin disagree. Fix: restore both, or start a new book"
         )
@@ -174,13 +179,14 @@ def parse_log(data: bytes, *, log_no: int, log_id: str, book: str, device: bytes
         tree.add(leaves[-1])
         prev = leaves[-1].hex()
     complete = kinds[-2:] == ["close", "seal"]
-    if kinds[:_FRESH] != ["header", "seal"] or (complete and torn):
+    if kinds[:2] != _FRESH or (complete and torn):
         raise _Altered("it does not start with header and seal, or goes on after its end")
     return ReadLog(
         log_no=log_no,
         log_id=log_id,
         head=Head(size=tree.size, root=tree.root()),
         complete=complete,
+        fresh=kinds in (_FRESH, _FRESH_AFTER_A_BREAK) and not torn,
         unsealed=kinds[::-1].index("seal"),
         torn=torn,
         leaves=tuple(leaves),

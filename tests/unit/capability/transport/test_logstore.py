@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """I9 on disk: one writer, private files that only grow, whole or absent; keys and pins outside the book."""
 
+import errno
 import os
 import shutil
 import stat
@@ -71,6 +72,68 @@ def test_i9_a_new_log_is_synced_before_it_has_its_name(
     monkeypatch.setattr(logstore, "sync_file", watch)
     store.create(NAME, b"head\n").close()
     assert synced == [(False, False), (True, True)]
+
+
+def test_i9_what_was_left_unsynced_is_synced_before_anything_rests_on_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who died may have died between a name, or a line, and its sync; the power may still go afterwards."""
+    home = tmp_path / "new" / "home"
+    first = FolderLogStore(home / "book", home / "heads" / "pin")
+    first.acquire()
+    first.create(NAME, b"head\n").close()
+    first.release()
+    signer(home / "keys" / "device")
+    synced = set[int]()
+    monkeypatch.setattr(logstore, "sync_file", lambda handle: synced.add(os.fstat(handle).st_ino))
+
+    def on_the_disk(*paths: Path) -> bool:
+        wanted = {path.stat().st_ino for path in paths}
+        return wanted <= synced
+
+    again = FolderLogStore(home / "book", home / "heads" / "pin")
+    assert on_the_disk(home)
+    assert not on_the_disk(home / "book")
+    again.acquire()
+    assert on_the_disk(home / "book")
+    assert not on_the_disk(home / "book" / NAME)
+    again.read(NAME)
+    assert on_the_disk(home / "book" / NAME)
+    signer(home / "keys" / "device")
+    assert on_the_disk(home / "keys")
+
+
+def test_i9_a_new_folder_is_on_the_disk_with_all_that_leads_to_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced = set[int]()
+    monkeypatch.setattr(logstore, "sync_file", lambda handle: synced.add(os.fstat(handle).st_ino))
+    logstore.make_private_folder(tmp_path / "a" / "b" / "c")
+    made = [tmp_path / "a", tmp_path / "a" / "b", tmp_path / "a" / "b" / "c"]
+    assert [mode(path) for path in made] == [0o700] * 3
+    assert {path.parent.stat().st_ino for path in made} <= synced
+
+
+def test_i7_a_handle_is_closed_once_even_if_that_fails(
+    store: FolderLogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second attempt would close whatever file has the number by then."""
+    store.acquire()
+    log = store.create(NAME, b"head\n")
+    salts = FileSaltStore(tmp_path / "salts", book=tmp_path / "book")
+    closed, close = list[int](), os.close
+
+    def fail(handle: int) -> None:
+        closed.append(handle)
+        close(handle)
+        raise OSError(errno.EIO, "late")
+
+    monkeypatch.setattr(os, "close", fail)
+    for _ in range(2):
+        log.close()
+        salts.close()
+        store.release()
+    assert len(closed) == 3
 
 
 def test_i4_names_are_in_the_order_of_their_numbers(store: FolderLogStore) -> None:
@@ -281,6 +344,27 @@ def test_i9_salts_survive_a_torn_line(tmp_path: Path) -> None:
     second.sync()
     assert (second.find(COMMIT), second.find("e" * 64)) == (SALT, b"t" * 32)
     second.close()
+
+
+def test_i9_a_salt_whose_line_broke_off_is_there_whole_after_the_next_sync(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    salts, write = FileSaltStore(tmp_path / "salts", book=tmp_path / "book"), os.write
+    salts.keep(COMMIT, SALT)
+
+    def fill_up(handle: int, data: bytes) -> int:
+        write(handle, bytes(data)[: len(COMMIT) + 11])
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", fill_up)
+        with pytest.raises(OSError, match="full"):
+            salts.sync()
+    assert salts.find(COMMIT) is None
+    salts.keep("e" * 64, b"t" * 32)
+    salts.sync()
+    assert (salts.find(COMMIT), salts.find("e" * 64)) == (SALT, b"t" * 32)
+    salts.close()
 
 
 # --- the device key ------------------------------------------------------------------------------------

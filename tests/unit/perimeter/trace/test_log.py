@@ -634,6 +634,54 @@ def test_i4_an_interrupted_log_is_left_alone_and_accounted_for(studio: "Studio")
     assert (recovery["body"]["unsealed_kept"], recovery["body"]["log_no"], seal["kind"]) == (2, 0, "seal")
 
 
+def test_i4_the_log_after_an_interruption_is_never_there_without_its_account_of_it(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who dies between the two leaves a gap that no later log can account for."""
+    start(studio.open())
+    crash(studio)
+    created, create = list[bytes](), studio.store.create
+
+    def watch(name: str, head: bytes) -> MemoryLogFile:
+        created.append(head)
+        return create(name, head)
+
+    def die(_: bytes) -> None:
+        if created:
+            raise OSError(errno.EIO, "gone")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(studio.store, "create", watch)
+        patch.setattr(studio.store, "write_pin", die)
+        with pytest.raises(TraceError, match="EIO"):
+            studio.open()
+    kinds = [json.loads(line)["kind"] for line in created[0].splitlines()]
+    assert kinds == ["header", "seal", "recovery", "seal"]
+    studio.open().close()
+    assert kinds_of(studio.log) == ["header", "seal", "recovery", "seal", "close", "seal"]
+
+
+@pytest.mark.parametrize("what", ["file", "lock"])
+def test_i7_a_close_that_fails_lets_the_lock_go_and_is_told_in_our_words(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    trace, release = studio.open(), studio.store.release
+
+    def fail(*_: object) -> None:
+        if what == "lock":
+            release()
+        raise OSError(errno.EIO, "a path that must not be quoted")
+
+    with monkeypatch.context() as patch:
+        where: tuple[object, str] = (MemoryLogFile, "close") if what == "file" else (studio.store, "release")
+        patch.setattr(*where, fail)
+        with pytest.raises(TraceError, match="EIO"):
+            trace.close()
+    assert studio.store.held is False
+    trace.close()
+    studio.open().close()
+
+
 def test_i4_a_tail_that_does_not_chain_is_not_continued(studio: "Studio") -> None:
     trace = studio.open()
     pin = studio.store.pin
