@@ -40,7 +40,9 @@ ANSWER = "answer"
 """What a model chooses that needs no tool."""
 MAX_TOKENS = 1024
 """The bound of a reply for which nobody gave one."""
-SAMPLING = frozenset({"seed", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "stop"})
+SAMPLING = frozenset(
+    {"seed", "top_p", "top_k", "min_p", "repeat_penalty", "presence_penalty", "frequency_penalty", "stop"}
+)
 """Further arguments that a call may carry. None of them can hold content or undo a constraint."""
 _OK = 200
 _PATH = "/v1/chat/completions"

@@ -170,6 +170,7 @@ class ScriptedBackend(_ScriptedEndpoint):
             "max_tokens": request.max_tokens,
             "temperature": request.temperature,
             "seed": request.seed,
+            "frequency_penalty": request.frequency_penalty,
             "stream": request.stream,
         }
         body = json.dumps(members, ensure_ascii=False).encode("utf-8")

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
 from runner.agent import prompts
-from runner.agent.session import INVALID, Session
+from runner.agent.session import INVALID, Session, is_invalid
 from runner.agent.steps import FailedStep, Stop, StopReason
 from runner.kernel.messages import Block, Json, JsonObject, ToolCall
-from runner.kernel.tiers import CallFailure, Tier
+from runner.kernel.tiers import Tier
 from runner.perimeter.client import AskedCall, Reply
 
 FINISH: Final = prompts.FINISH
@@ -79,8 +79,8 @@ async def _natively(session: Session) -> Proposal:
     tools = tuple(session.tools.values())
     parts: _Parts = (prompts.NATIVE, *_situation(session), prompts.CALL)
     reply = await session.attempt(*parts, tools=tools, max_tokens=CALL_TOKENS)
-    if _is_invalid(reply):
-        reply = await session.attempt(*parts, tools=tools, max_tokens=CALL_TOKENS, seed=1)
+    if is_invalid(reply):
+        reply = await session.attempt(*parts, tools=tools, max_tokens=CALL_TOKENS, after=reply)
     return _proposal(reply)
 
 
@@ -89,36 +89,30 @@ async def _as_text(session: Session) -> Proposal:
     tools = tuple(session.tools.values())
     parts: _Parts = (prompts.in_text(tools), *_situation(session), prompts.CALL)
     reply = await session.attempt(*parts, in_text=tools, max_tokens=CALL_TOKENS)
-    if isinstance(reply, FailedStep) and reply.failure is not CallFailure.REFUSED:
+    if is_invalid(reply):
         repair = prompts.repair(reply.failure, reply.where)
-        reply = await session.attempt(*parts, repair, in_text=tools, max_tokens=CALL_TOKENS)
+        reply = await session.attempt(*parts, repair, in_text=tools, max_tokens=CALL_TOKENS, after=reply)
     return _proposal(reply)
 
 
 async def _in_two_passes(session: Session) -> Proposal:
     """Let the model choose a tool, then fill its arguments, each under a schema: both at once is too much."""
-    options: Sequence[Json] = [*session.tools, FINISH]
-    choice = await _held(session, prompts.CHOOSE, _one_of("tool", options), CHOICE_TOKENS)
+    situation: _Parts = (prompts.choose(session.tools.values()), *_situation(session))
+    named = _one_of("tool", [*session.tools, FINISH])
+    choice = await session.held(*situation, prompts.CHOOSE, schema=named, max_tokens=CHOICE_TOKENS)
     if isinstance(choice, FailedStep):
         return choice
     tool = choice.said["tool"]
     if tool == FINISH:
         return Answer()
     spec = session.tools[tool]
-    filled = await _held(session, prompts.fill(spec), spec.parameters, CALL_TOKENS)
+    filled = await session.held(
+        *situation, prompts.fill(spec), schema=spec.parameters, max_tokens=CALL_TOKENS
+    )
     if isinstance(filled, FailedStep):
         return filled
     call = ToolCall(tool=tool, arguments=filled.value, origin=filled.block)
     return Calls(calls=(AskedCall(call=call, said=filled.said),))
-
-
-async def _held(session: Session, question: str, schema: JsonObject, max_tokens: int) -> Reply | FailedStep:
-    """Ask `question` under `schema`; a second time, with another seed, if the reply cannot be used."""
-    parts: _Parts = (prompts.choose(session.tools.values()), *_situation(session), question)
-    reply = await session.attempt(*parts, schema=schema, max_tokens=max_tokens)
-    if _is_invalid(reply):
-        reply = await session.attempt(*parts, schema=schema, max_tokens=max_tokens, seed=1)
-    return reply
 
 
 def _proposal(reply: Reply | FailedStep) -> Proposal:
@@ -126,10 +120,6 @@ def _proposal(reply: Reply | FailedStep) -> Proposal:
     if isinstance(reply, FailedStep):
         return reply
     return Calls(calls=reply.calls) if reply.calls else Answer()
-
-
-def _is_invalid(reply: Reply | FailedStep) -> bool:
-    return isinstance(reply, FailedStep) and reply.failure is not CallFailure.REFUSED
 
 
 def _situation(session: Session) -> tuple[Block, ...]:

@@ -7,7 +7,8 @@ of them share. Holds only sealed objects, so every inference and every call pass
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeGuard
 
 from runner.agent.progress import ProgressGuard
 from runner.agent.steps import Budget, Event, EventKind, FailedStep, Step, Stop, StopReason, ToolStep
@@ -27,6 +28,31 @@ SAYS_NO_TO_THE_FORM: Final = frozenset({400, 422, 500, 501})
 
 With any other it would refuse the next request as well.
 """
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Draw:
+    """How the tokens of a reply are drawn, and how many times the tokens asked for it may take."""
+
+    seed: int = 0
+    temperature: float = 0.0
+    frequency_penalty: float = 0.0
+    budgets: int = 1
+
+
+FIRST: Final = _Draw()
+SECOND: Final = _Draw(seed=1, temperature=0.4)
+AFTER_A_CUT: Final = _Draw(seed=1, temperature=0.4, frequency_penalty=0.5, budgets=2)
+"""After a reply that had no end: either it repeated itself, or it was long. No bound cuts it to fit.
+
+A bound on what may be written would make a reply whole that its model did not end, and it would run. Under
+the penalty a list or a text that repeats itself is left, and the model itself ends it.
+"""
+
+
+def is_invalid(reply: Reply | FailedStep) -> TypeGuard[FailedStep]:
+    """Return whether `reply` failed in a way that a second try may mend: a refusal stays one."""
+    return isinstance(reply, FailedStep) and reply.failure is not CallFailure.REFUSED
 
 
 class Session:
@@ -65,13 +91,17 @@ class Session:
         The first part is the system message, the others one user message. Every reply is validated
         against `schema`; an invalid one is asked for once more, with another seed. Raises `Stop`.
         """
-        for seed in (0, 1):
-            reply = await self.attempt(*parts, schema=schema, max_tokens=max_tokens, seed=seed)
-            if isinstance(reply, Reply):
-                return reply
-            if reply.failure is CallFailure.REFUSED:
-                raise Stop(StopReason.FAILED, reply.detail)
-        raise Stop(StopReason.FAILED, INVALID)
+        reply = await self.held(*parts, schema=schema, max_tokens=max_tokens)
+        if isinstance(reply, Reply):
+            return reply
+        raise Stop(StopReason.FAILED, reply.detail or INVALID)
+
+    async def held(self, *parts: str | Block, schema: JsonObject, max_tokens: int) -> Reply | FailedStep:
+        """Ask as `ask` does; return the last failure if the second reply cannot be used either."""
+        reply = await self.attempt(*parts, schema=schema, max_tokens=max_tokens)
+        if is_invalid(reply):
+            reply = await self.attempt(*parts, schema=schema, max_tokens=max_tokens, after=reply)
+        return reply
 
     async def attempt(
         self,
@@ -80,13 +110,15 @@ class Session:
         tools: Sequence[ToolSpec] = (),
         in_text: Sequence[ToolSpec] = (),
         max_tokens: int,
-        seed: int = 0,
+        after: FailedStep | None = None,
     ) -> Reply | FailedStep:
         """Ask once, as `ask` does; return the reply, or how it failed, which is among the steps then.
 
         The reply is held to `schema`, to calls of `tools` in the runtime's protocol, or to calls of `in_text`
-        in its text. Raises `Stop`: a denial is a denial, in whatever way one asks.
+        in its text. `after` is how the first try failed, if this is the second: see `_Draw`. Raises `Stop`: a
+        denial is a denial, in whatever way one asks.
         """
+        draw = FIRST if after is None else AFTER_A_CUT if after.failure is CallFailure.TRUNCATED else SECOND
         blocks = [part if isinstance(part, Block) else self.task.instruction(part) for part in parts]
         request = InferenceRequest(
             messages=(
@@ -95,9 +127,10 @@ class Session:
             ),
             schema=schema,
             tools=tuple(tools),
-            max_tokens=max_tokens,
-            seed=seed,
-            temperature=0.4 * seed,
+            max_tokens=max_tokens * draw.budgets,
+            seed=draw.seed,
+            temperature=draw.temperature,
+            frequency_penalty=draw.frequency_penalty,
             stream=self._on_event is not None,
         )
         tier = Tier.NATIVE if tools else Tier.TEXT if in_text else Tier.CONSTRAINED

@@ -18,7 +18,8 @@ class InferenceRequest:
 
     `schema` constrains the reply to JSON of that JSON Schema (None: free text). `tools` are offered in the
     runtime's own protocol. `max_tokens` bounds the reply; `temperature` is in [0, 2]; `seed` makes sampling
-    repeatable where the runtime allows it.
+    repeatable where the runtime allows it. `frequency_penalty` in [0, 2] makes a token less likely each time
+    it was written, so that a model leaves what it would repeat without end.
 
     Raises `BackendError` for tools together with a schema: open models then stop calling tools, and
     llama-server refuses the request.
@@ -30,6 +31,7 @@ class InferenceRequest:
     max_tokens: int = 512
     temperature: float = 0.0
     seed: int = 0
+    frequency_penalty: float = 0.0
     stream: bool = False
 
     def __post_init__(self) -> None:

@@ -80,6 +80,7 @@ def fixed_request(request: InferenceRequest) -> InferenceRequest:
         max_tokens=request.max_tokens,
         temperature=request.temperature,
         seed=request.seed,
+        frequency_penalty=request.frequency_penalty,
         stream=request.stream,
     )
 

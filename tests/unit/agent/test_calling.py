@@ -161,3 +161,38 @@ def test_nobody_is_shown_a_call_that_is_written_as_text(make_world: Any, grant: 
     result = loop.run("Take a note.")
     assert [step.status for step in result.steps if isinstance(step, ToolStep)] == ["ok"]
     assert "tool_call" not in "".join(shown)
+
+
+CUT = Truncated(text='{"text": "a a a a')
+CONSTRAINED = tiers_from(Tier.CONSTRAINED)
+
+
+@pytest.mark.parametrize(
+    ("tiers", "replies"),
+    [
+        (CONSTRAINED, [{"tool": "note"}, CUT, {"text": "a"}]),
+        (NATIVE, [Calling(calls=[call("b")], finish="length"), Calling(calls=[call("a")])]),
+        (TEXT, [Truncated(text="I will"), written({"text": "a"})]),
+    ],
+    ids=["constrained", "native", "text"],
+)
+def test_p2_what_was_cut_off_never_runs_and_is_asked_again_with_more_room_and_less_repeating(
+    tiers: Any, replies: list[Any], make_world: Any, grant: Any
+) -> None:
+    result, tool, world = run(make_world, grant, [*replies, {"tool": "answer"}, ANSWER], tiers=tiers)
+    first, second = world.backend.requests[len(replies) - 2 : len(replies)]
+    assert ran(tool) == ["a"]
+    assert failures(result)[0][1] is CallFailure.TRUNCATED
+    assert (first.temperature, first.frequency_penalty) == (0, 0)
+    assert (second.temperature, second.frequency_penalty) == (0.4, 0.5)
+    assert second.max_tokens == 2 * first.max_tokens
+    assert second.seed != first.seed
+
+
+def test_a_reply_that_does_not_fit_is_drawn_anew_without_a_penalty(make_world: Any, grant: Any) -> None:
+    replies = [{"tool": "note"}, '{"text": 3}', {"text": "a"}, {"tool": "answer"}, ANSWER]
+    _, tool, world = run(make_world, grant, replies, tiers=CONSTRAINED)
+    first, second = world.backend.requests[1:3]
+    assert ran(tool) == ["a"]
+    assert (second.max_tokens, second.frequency_penalty) == (first.max_tokens, 0)
+    assert (second.seed, second.temperature) == (1, 0.4)

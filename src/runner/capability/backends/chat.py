@@ -31,6 +31,7 @@ from runner.capability.backends.protocol import (
     member_word,
     parse_object,
     read_by,
+    sampling,
     text_of,
 )
 from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
@@ -62,8 +63,7 @@ def chat_wire(
             {"role": message.role.value, "content": _content(name, message, media)}
             for message in request.messages
         ],
-        "temperature": request.temperature,
-        "seed": request.seed,
+        **sampling(request),
         "stream": request.stream,
         **usage,
         **_offer(request.tools),

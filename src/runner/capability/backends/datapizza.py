@@ -33,6 +33,7 @@ from runner.capability.backends.protocol import (
     member_count,
     member_text,
     member_word,
+    sampling,
     text_of,
 )
 from runner.kernel.errors import BackendError, SealError
@@ -273,14 +274,14 @@ def _extra(request: InferenceRequest, dialect: _Dialect) -> JsonObject:
         case _Dialect.CHAT:
             named: JsonObject = {"name": "reply", "strict": True, "schema": schema}
             form: JsonObject = {"response_format": {"type": "json_schema", "json_schema": named}}
-            sampling: JsonObject = {"temperature": request.temperature, "seed": request.seed}
+            drawn = sampling(request)
         case _Dialect.RESPONSES:
             asked: JsonObject = {"type": "json_schema", "name": "reply", "strict": True, "schema": schema}
             form = {"text": {"format": asked}}
-            sampling = {"temperature": request.temperature, "store": False}
+            drawn = {"temperature": request.temperature, "store": False}
         case _:
             assert_never(dialect)
-    return sampling if schema is None else {**sampling, **form}
+    return drawn if schema is None else {**drawn, **form}
 
 
 def _address(url: httpx.URL) -> Address:

@@ -40,6 +40,7 @@ from runner.capability.backends.protocol import (
     parse_object,
     read_by,
     reply_budget,
+    sampling,
     text_of,
 )
 from runner.kernel.capabilities import Facts, Mechanism
@@ -92,8 +93,7 @@ class OllamaBackend:
             "options": {
                 "num_ctx": self.context,
                 "num_predict": reply_budget(self.name, request, self.context),
-                "temperature": request.temperature,
-                "seed": request.seed,
+                **sampling(request),
             },
             **constraint,
             **_offer(request.tools),

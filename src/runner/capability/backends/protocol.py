@@ -87,6 +87,14 @@ def texts_of(name: str, blocks: Sequence[Block]) -> list[str]:
     return [block.text for block in blocks]
 
 
+def sampling(request: InferenceRequest) -> JsonObject:
+    """Return the members that say how the tokens of a reply are drawn, as most runtimes name them."""
+    penalty: JsonObject = {}
+    if request.frequency_penalty:
+        penalty = {"frequency_penalty": request.frequency_penalty}
+    return {"temperature": request.temperature, "seed": request.seed, **penalty}
+
+
 def reply_budget(name: str, request: InferenceRequest, context: int) -> int:
     """Return the tokens the reply may take; raise `BackendError` when `context` tokens cannot hold them.
 

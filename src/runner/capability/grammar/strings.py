@@ -22,6 +22,8 @@ from .terminals import CHAR, json_chars, literal, writable
 
 _FLAT = 8
 _BLOCK = 1000
+_NESTED = 16
+"""The most groups within a group of one rule: a straight run of a trie is written into one."""
 _QUOTE = literal('"')
 
 
@@ -96,23 +98,26 @@ class StringWriter:
         self._ledger.spend(len(trie), "size")
         tail = self._rules.once("tail", f"char* {_QUOTE}")
         leaf = self._rules.once("more", f"char {tail}")
-        names = [self._rules.reserve("k") if branches else leaf for branches in trie]
-        for node, branches in enumerate(trie):
-            if branches:
+        texts = [leaf] * len(trie)
+        for node in range(len(trie) - 1, -1, -1):  # what follows a node was added after it
+            if branches := trie[node]:
                 ways = [
-                    f"{_spelled(char)} {names[target]}" for char, target in branches.items() if writable(char)
+                    f"{_spelled(char)} {texts[target]}" for char, target in branches.items() if writable(char)
                 ]
-                self._rules.define(
-                    names[node], either_of([self._off(frozenset(branches), node in ends), *ways])
-                )
-        return names[0]
+                body = either_of([self._off(frozenset(branches), node in ends), *ways])
+                fits = len(branches) == 1 and node and body.count("(") < _NESTED
+                texts[node] = f"({body})" if fits else self._rules.define(self._rules.reserve("k"), body)
+        return texts[0]
 
     def _off(self, chars: frozenset[str], end: bool) -> str:  # noqa: FBT001 - half of the key
         """Return the rule for leaving a trie by another character than ``chars``, or by ending there."""
         key = (chars, end)
         if key not in self._exits:
-            found = [f"{text} tail" for text in _others(chars)]
-            self._exits[key] = self._rules.add("off", either_of([*found, *([] if end else [_QUOTE])]))
+            plain, *escaped = (f"{text} tail" for text in _others(chars))
+            rest = [*escaped, *([] if end else [_QUOTE])]
+            if len(rest) > 1:  # the same for most, so it is read once
+                rest = [self._rules.add("e", either_of(rest))]
+            self._exits[key] = self._rules.add("off", either_of([plain, *rest]))
         return self._exits[key]
 
 

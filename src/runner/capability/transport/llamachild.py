@@ -114,6 +114,7 @@ class Model:
             tokens,
             temp=asked["temperature"],
             repeat_penalty=1.0,
+            frequency_penalty=asked.get("frequency_penalty", 0.0),
             grammar=None if gbnf is None else self._api.LlamaGrammar.from_string(gbnf, verbose=False),
         )
         return made

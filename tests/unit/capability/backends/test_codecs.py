@@ -3,6 +3,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -71,6 +72,12 @@ def test_the_bytes_of_a_llama_server_request_are_these() -> None:
     assert wire.body == expected.encode()
     assert (wire.method, wire.address, wire.path) == ("POST", LOCAL, "/v1/chat/completions")
     assert wire.headers == (("Content-Type", "application/json"), ("Accept", "application/json"))
+
+
+@pytest.mark.parametrize("codec", [LLAMA, VLLM], ids=["llama-server", "vllm"])
+def test_a_penalty_is_said_where_there_is_one(codec: Backend) -> None:
+    assert json.loads(codec.encode(replace(ask(), frequency_penalty=0.5)).body)["frequency_penalty"] == 0.5
+    assert "frequency_penalty" not in json.loads(codec.encode(ask()).body)
 
 
 def test_a_schema_becomes_a_grammar_and_never_travels_with_tools() -> None:

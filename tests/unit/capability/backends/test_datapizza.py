@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,11 @@ def test_p1_the_bytes_are_those_their_sdk_lays_out(chat: DatapizzaBackend) -> No
     }
     assert (wire.method, wire.path) == ("POST", "/v1/chat/completions")
     assert wire.address == chat.address == Address(scheme="http", host="127.0.0.1", port=8080)
+
+
+def test_a_penalty_is_said_where_their_protocol_has_one(chat: DatapizzaBackend) -> None:
+    body = json.loads(chat.encode(replace(CONVERSATION, frequency_penalty=0.5)).body)
+    assert body["frequency_penalty"] == 0.5
 
 
 def test_p1_the_responses_protocol_is_known_and_asks_that_nothing_is_kept(

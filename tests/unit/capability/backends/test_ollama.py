@@ -2,6 +2,7 @@
 """The Ollama codec: exact bytes, and replies in every shape a server may send. Defends P1, I7 and I12."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -62,6 +63,12 @@ def test_the_bytes_of_a_request_are_these_p1() -> None:
     )
     assert (wire.method, wire.path, wire.address) == ("POST", "/api/chat", HERE)
     assert wire.headers == (("Content-Type", "application/json"), ("Accept", "application/json"))
+
+
+def test_a_penalty_stands_among_the_options() -> None:
+    body = json.loads(backend().encode(replace(ask(), frequency_penalty=0.5)).body)
+    assert body["options"]["frequency_penalty"] == 0.5
+    assert "frequency_penalty" not in body
 
 
 def test_a_prompt_is_never_cut_in_silence_i7() -> None:
