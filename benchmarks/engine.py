@@ -151,17 +151,19 @@ def is_valid(schema: Mapping[str, object], text: str) -> bool:
 
 
 def generations(count: int, limit: int) -> bool:
-    """Draw `count` texts from exact grammars; print and return whether each is a valid value."""
-    exact = [(case, compiled) for case in cases(limit) if (compiled := _compiled(case)).status == "exact"]
+    """Draw `count` texts or more from exact grammars; print and return whether each is a valid value."""
+    exact = [
+        (case.name, case.schema, compiled.gbnf or "")
+        for case in cases(limit)
+        if isinstance(case.schema, Mapping) and (compiled := _compiled(case)).status == "exact"
+    ]
     each, drawn = -(-count // len(exact)), 0
     wrong: list[str] = []
-    for case, compiled in exact:
-        if not isinstance(case.schema, Mapping):
-            continue
-        for text in sample(compiled.gbnf or "", 11, each):
+    for name, schema, gbnf in exact:
+        for text in sample(gbnf, 11, each):
             drawn += 1
-            if not is_valid(case.schema, text):
-                wrong.append(f"{case.name}: {text[:80]!a}")
+            if not is_valid(schema, text):
+                wrong.append(f"{name}: {text[:80]!a}")
     print(f"generations: {drawn} texts of {len(exact)} exact grammars, {len(wrong)} not valid")
     print(*wrong[:20], sep="\n")
     return not wrong
