@@ -4,8 +4,8 @@
 
 Owns: the proof that a book of logs is unaltered, in order, sealed by the keys it names, and obeys the rules
 of the trace. Leaves to others: writing logs, fetching anchors, judging whether the labels were true.
-Carries I4 (a missing or rewritten entry is detectable), I9 (a seal stands before every effect), S1-S9 and
-S11-S14 of `contracts/trace/v1/README.md`. It shares no code with the program that writes the logs.
+Carries I4 (a missing or rewritten entry is detectable), I9 (a seal stands before every effect), S1-S14
+of `contracts/trace/v1/README.md`. It shares no code with the program that writes the logs.
 
 Run it with nothing installed:  python3 -I -S akaion_verify.py FOLDER --pin device.vkey
 To show or check one line alone:  ... prove FOLDER LOG SEQ    ... check PROOF --pin device.vkey
@@ -22,7 +22,7 @@ How to read this file, which is also the order in which a book is checked:
     7. Rules      what the records of one log say about each other
     8. Log        one file, line by line
     9. Book       all files, in order
-   10. State      what an auditor has seen before, which must still be there
+   10. Anchors    what an auditor, or a witness, has seen before, which must still be there
    11. Verdict    the worst reason wins; printed for people or as JSON
    12. Proofs     one line shown without its log, and two books held side by side
 """
@@ -33,11 +33,13 @@ import argparse
 import base64
 import binascii
 import hashlib
+import itertools
 import json
 import os
 import re
 import stat
 import sys
+import time
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -63,10 +65,9 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "log-missing": ("INCOMPLETE", "a log number is skipped"),
     "state-differs": ("FAIL", "what the auditor's state says was seen before is not in the book"),
     "state-missing": ("INCOMPLETE", "the log that the auditor's state speaks of is not in the folder"),
-    "state-unusable": (
-        "UNTRUSTED",
-        "the auditor's state is unreadable, malformed, or lies inside the folder",
-    ),
+    "state-unusable": ("UNTRUSTED", "the auditor's state is unreadable, malformed or inside the folder"),
+    "witness-differs": ("FAIL", "a pinned witness cosigned other lines than the book has, or more of them"),
+    "witness-unusable": ("UNTRUSTED", "a witness's key is unreadable, malformed, weak or inside the folder"),
     "starts-late": ("PARTIAL", "the book starts after log 0"),
     # bytes and chain
     "line-too-long": ("FAIL", "a line is longer than 1 MiB"),
@@ -122,6 +123,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "net-undeclared": ("FAIL", "S5: egress of a tool that was called without net"),
     "net-unrecorded": ("FAIL", "S5: a tool with net finished without an egress record"),
     "policy-differs": ("FAIL", "S6: the policy digest is not the one supplied"),
+    "decision-differs": ("FAIL", "S10: a decision is not the one that the supplied policy gives"),
     "effect-unsealed": ("FAIL", "S7: no seal between a tool call or egress and its result"),
     "counts-differ": ("FAIL", "S8: stated counts are not those of the log"),
     "backend-unlisted": ("FAIL", "S11: a backend is not in the header"),
@@ -132,10 +134,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "opinion-too-low": ("FAIL", "S13: a block's class is below that of the opinion on it"),
     "block-unknown": ("FAIL", "S12: a block is used before it is classified"),
     "block-reused": ("FAIL", "S12: a block is classified or produced twice"),
-    "class-too-low": (
-        "FAIL",
-        "S12: a class is below that of what it was made from, or that its task has seen",
-    ),
+    "class-too-low": ("FAIL", "S12: a class is below that of what it was made from, or its task has seen"),
     "declassify-differs": ("FAIL", "S12: no declassification covers exactly this lowering"),
     "declassify-c3": ("FAIL", "S12: C3 is lowered, which no rule and no approval may do"),
     "declassify-rule": ("FAIL", "S12: a declassification names a rule that may not lower"),
@@ -147,10 +146,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "pin-unusable": ("UNTRUSTED", "the pin is unreadable, malformed or a weak key"),
     "key-not-pinned": ("UNTRUSTED", "a log was certified by another device key than the pinned one"),
     "unverifiable": ("UNVERIFIABLE", "P3: the header declares that something ran outside the perimeter"),
-    "proof-malformed": (
-        "FAIL",
-        "a proof is malformed, or does not lead from its line to the root of its note",
-    ),
+    "proof-malformed": ("FAIL", "a proof is malformed, or does not lead from its line to its note's root"),
     "verifier-fault": ("FAIL", "this program failed; the book is not verified"),
 }
 
@@ -162,7 +158,8 @@ NOT_CLAIMED = (
 )
 NOT_ANCHORED = "not protected against a holder of the device key: there is no anchor and no auditor state"
 NOT_SHOWN = "that the book of this line keeps the rules, or what else stands in it"
-ANCHORED = "what follows the auditor's state is not protected against a holder of the device key"
+ANCHORED = "what follows the last anchor is not protected against a holder of the device key"
+WITNESSED = "that what a witness cosigned was not written anew before the time of its cosignature"
 
 
 class Fault(Exception):
@@ -306,10 +303,7 @@ def _refuse(token: str) -> NoReturn:
 
 
 _DECODER = json.JSONDecoder(
-    object_pairs_hook=_parse_members,
-    parse_int=_parse_integer,
-    parse_float=_refuse,
-    parse_constant=_refuse,
+    object_pairs_hook=_parse_members, parse_int=_parse_integer, parse_float=_refuse, parse_constant=_refuse
 )
 
 
@@ -528,6 +522,7 @@ TYPES: Dict[str, Check] = {
         "|truncated|ambiguous|too_many_calls|refused"
     ),
     "count": integer(0),
+    "list": lambda value: isinstance(value, list),
     "seal_every": integer(1, 256),
     "seal_ms": integer(1, 60_000),
     "counts": is_counts,
@@ -640,18 +635,23 @@ def parse_base64(text: str) -> Optional[bytes]:
     return data if base64.b64encode(data).decode("ascii") == text else None
 
 
-def parse_vkey(text: str) -> Optional[Key]:
-    """Return the key of a C2SP verifier key, or None if it is malformed, weak or has a wrong id."""
+def parse_vkey(text: str, kind: int = 1) -> Optional[Key]:
+    """Return the key of a C2SP verifier key, or None if it is malformed, weak or has a wrong id or kind."""
     parts = re.fullmatch(r"([!-*,-~]+)\+([0-9a-f]{8})\+([!-~]+)", text)
     if parts is None:
         return None
     name, data = parts.group(1), parse_base64(parts.group(3))
-    if data is None or len(data) != 33 or data[0] != 1:
+    if data is None or len(data) != 33 or data[0] != kind:
         return None
     key_id = hashlib.sha256(name.encode("ascii") + b"\n" + data).digest()[:4]
     if key_id.hex() != parts.group(2) or point_decode(data[1:]) is None:
         return None
     return Key(name, key_id, data[1:])
+
+
+def checkpoint_text(origin: str, size: int, root: bytes) -> str:
+    """Return what is signed of a tree (C2SP tlog-checkpoint)."""
+    return f"{origin}\n{size}\n{base64.b64encode(root).decode('ascii')}\n"
 
 
 def check_note(note: str, key: Key, size: int, root: bytes, signers: int) -> Tuple[str, List[str]]:
@@ -660,7 +660,7 @@ def check_note(note: str, key: Key, size: int, root: bytes, signers: int) -> Tup
     The text is recomputed from `size` and `root`, never read: what is signed is what the log is. Raises
     `Fault` with `seal-note`, `seal-differs` or `seal-signature`.
     """
-    text = f"{key.name}\n{size}\n{base64.b64encode(root).decode('ascii')}\n"
+    text = checkpoint_text(key.name, size, root)
     stated, blank, signatures = note.partition("\n\n")
     if not blank or not signatures.endswith("\n"):
         raise Fault("seal-note")
@@ -698,17 +698,17 @@ def check_device(device: str, signature: bytes, text: str, pin: Optional[Key]) -
     return None
 
 
-def parse_signature(line: str, name: str) -> Tuple[bytes, bytes]:
+def parse_signature(line: str, name: str, length: int = 68) -> Tuple[bytes, bytes]:
     """Return key id and signature of a note's signature line by `name`. Raises `Fault`: `seal-note`."""
     start = f"\u2014 {name} "
     data = parse_base64(line[len(start) :]) if line.startswith(start) else None
-    if data is None or len(data) != 68:
+    if data is None or len(data) != length:
         raise Fault("seal-note")
     return data[:4], data[4:]
 
 
 # ---------------------------------------------------------------------------------------------------------
-# 7. Rules: what the records of one log say about each other (S1-S5, S7, S8, S11-S14)
+# 7. Rules: what the records of one log say about each other (S1-S5, S7, S8, S10-S14)
 # ---------------------------------------------------------------------------------------------------------
 
 Report = Callable[[str, Optional[int]], None]  # a reason code and the seq it shows at
@@ -756,11 +756,7 @@ LOWERED_AS = {"redacted": "rule", "allowed": "approval"}  # what lowers a send o
 OPINION_CLASS = {  # the least class of a block of which a second opinion said this (S13)
     "none": "C0",
     "person": "C2",
-    "health": "C3",
-    "judicial": "C3",
-    "secrecy": "C3",
-    "credential": "C3",
-    "fault": "C3",
+    **dict.fromkeys(("health", "judicial", "secrecy", "credential", "fault"), "C3"),
 }
 
 
@@ -787,11 +783,66 @@ def matters_after(decision: Body) -> Optional[int]:
     return matters if TYPES["count"](matters) else None
 
 
+GRANT = record_of(
+    "tool=name effect=name ask=boolean arguments=list path_arguments=list roots=list binaries?=object"
+)
+BEYOND_POLICY = [  # what the perimeter denies whatever the policy says
+    ("deny", rule)
+    for rule in ("arguments-unbounded", "origin-unknown", "restored-value-to-sink", "tool-not-granted")
+]
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The policy that the auditor supplied: its digest (S6), and its grants by tool if known (S10)."""
+
+    digest: str
+    grants: Optional[Dict[str, Body]] = None
+
+
+def parse_policy(line: bytes) -> Policy:
+    """Return the policy in the line that `akaion policy export` prints. Raises `Fault` or `ValueError`."""
+    value = parse_line(line)
+    grants = value.get("grants") if isinstance(value, dict) else None
+    if not isinstance(grants, list) or not all(GRANT(grant) for grant in grants):
+        raise ValueError("not a policy")
+    digest = hashlib.sha256(b"akaion-policy/1\x00" + line).hexdigest()
+    return Policy(digest, {grant["tool"]: grant for grant in grants})
+
+
+def policy_answer(grants: Dict[str, Body], body: Body) -> Tuple[str, str]:
+    """Return decision and rule that follow from the grants and the premises in `replay` (S10).
+
+    A premise that is not stated is the one that the recorded rule speaks of.
+    """
+    rule, said, grant = body["rule"], body["replay"], grants.get(body["tool"])
+    if body["tool"] == "release":  # not of the policy: S12 judges it
+        return body["decision"], rule
+    if grant is None:
+        return "deny", "tool-not-granted"
+    for name, holds in (
+        ("arguments-invalid", said.get("fits", rule != "arguments-invalid")),
+        ("no-path-granted", grant["roots"] or not grant["path_arguments"]),
+        (
+            "command-not-granted",
+            "binaries" not in grant or said.get("command", rule != "command-not-granted"),
+        ),
+        ("path-outside-grant", said.get("inside", rule != "path-outside-grant")),
+        ("no-path-granted", not grant["roots"] or said.get("reached", rule != "no-path-granted")),
+    ):
+        if not holds:
+            return "deny", name
+    if said.get("meets", rule == "matters-meet"):
+        return "ask", "matters-meet"
+    return "ask" if grant["ask"] else "allow", "grant." + grant["tool"]
+
+
 class Rules:
     """The rules over one log. Every entry and seal is shown to it once, in order."""
 
-    def __init__(self, header: Body, report: Report) -> None:
+    def __init__(self, header: Body, report: Report, policy: Optional[Policy]) -> None:
         """Judge the log with this header body; `report` receives each broken rule."""
+        self.grants = policy.grants if policy and policy.digest == header["policy_digest"] else None
         self.header = header
         self.report = report
         self.tasks: Dict[Optional[str], Scope] = {None: Scope()}
@@ -803,19 +854,7 @@ class Rules:
         self.unsealed = 0
         self.last_seal = 0
         self.handlers: Dict[str, Callable[[int, int, Scope, Body], None]] = {
-            "backend": self._backend,
-            "task_start": self._task_start,
-            "task_end": self._task_end,
-            "classify": self._classify,
-            "policy_decision": self._policy_decision,
-            "approval": self._approval,
-            "tool_call": self._tool_call,
-            "tool_result": self._tool_result,
-            "egress": self._egress,
-            "egress_result": self._egress_result,
-            "declassify": self._declassify,
-            "compact": self._compact,
-            "close": self._close,
+            kind: getattr(self, f"_{kind}") for kind in BODIES if hasattr(self, f"_{kind}")
         }
 
     def seal(self, seq: int) -> None:
@@ -907,6 +946,9 @@ class Rules:
     def _policy_decision(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
         call = body["call_id"]
         self._join(seq, body["inputs"])
+        stated = (body["decision"], body["rule"])
+        if self.grants is not None and stated not in (*BEYOND_POLICY, policy_answer(self.grants, body)):
+            self.report("decision-differs", seq)
         if body["tool"] == "other" and body["decision"] != "deny":
             self.report("unknown-tool-allowed", seq)
         if call in scope.decisions or call in scope.inferences:
@@ -922,12 +964,8 @@ class Rules:
     def _approval(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
         call = body["call_id"]
         decision = scope.decisions.get(call)
-        asked = decision is not None and decision["decision"] == "ask"
-        if (
-            not asked
-            or call in scope.approvals
-            or body["args_commit"] != scope.decisions[call]["args_commit"]
-        ):
+        asked = decision if decision is not None and decision["decision"] == "ask" else None
+        if asked is None or call in scope.approvals or body["args_commit"] != asked["args_commit"]:
             self.report("approval-unasked", seq)
             return
         scope.approvals[call] = body
@@ -1089,11 +1127,14 @@ class Rules:
         if approval is not None:
             decision = scope.decisions[approval["call_id"]]
             terms = release_terms(decision) if decision["tool"] == "release" else None
-            valid = (
-                approval["granted"] and ts < approval["expires"] and body["expires"] <= approval["expires"]
-            )
+            until = approval["expires"] if approval["granted"] else 0
             meant = terms is not None and terms.backend == body["backend"] and body["to"] <= terms.to
-            if meant and valid and approval["args_commit"] == body["commit"]:
+            if (
+                meant
+                and ts < until
+                and body["expires"] <= until
+                and approval["args_commit"] == body["commit"]
+            ):
                 return
         if "approval" in body:
             self.report("declassify-unapproved", seq)
@@ -1122,7 +1163,8 @@ class Findings:
     localities: Set[str] = field(default_factory=set)
     device_ids: Set[str] = field(default_factory=set)
     seen: Optional[Dict[str, object]] = None  # the log up to its last seal, that line included
-    anchor: Optional[Body] = None  # the state that the book was found to continue
+    anchors: List[Body] = field(default_factory=list)  # what was seen before and is still there
+    covered: bool = False  # and nothing follows it
 
     def add(self, code: str, log: Optional[int] = None, seq: Optional[int] = None) -> None:
         """Keep a reason, at the first place where it shows."""
@@ -1231,7 +1273,7 @@ class Reader:
         log.tree.append(leaf)
         log.prev = leaf.hex()
         log.kinds = [*log.kinds[-1:], kind]
-        self.book.recall(log)
+        self.book.recall(log, leaf)
         if kind == "seal":
             size = {"size": log.tree.size, "root": log.tree.root().hex()}
             findings.seen = {"log": log.number, "log_id": log.log_id, **size}
@@ -1253,7 +1295,7 @@ class Reader:
         kind, seq, body = record["kind"], record["seq"], record["body"]
         if kind == "header":
             self._header(body)
-            self.rules = Rules(body, self.report)
+            self.rules = Rules(body, self.report, self.book.policy)
         elif kind == "recovery":
             self._recovery(body)
         elif kind == "close":
@@ -1287,7 +1329,7 @@ class Reader:
         self._check_prev_log(body.get("prev_log"))
         if not body["verifiable"]:
             self.report("unverifiable", 0)
-        if book.policy_digest not in (None, body["policy_digest"]):
+        if book.policy is not None and book.policy.digest != body["policy_digest"]:
             self.report("policy-differs", 0)
         self.key, book.name = key, name
         book.keys.add(key.public)
@@ -1344,18 +1386,22 @@ class Book:
         self,
         folder: Path,
         pin: Optional[Key],
-        policy_digest: Optional[str],
+        policy: Optional[Policy] = None,
         state: Optional[Body] = None,
+        cosigned: Sequence[Cosigned] = (),
     ) -> None:
         """Read the book in `folder`; `pin` is the device key the auditor trusts, if there is one.
 
-        `state` is what the auditor has seen of this book before (step 10), if anything.
+        `state` is what the auditor has seen of this book before, and `cosigned` what pinned witnesses have
+        (step 10), if anything.
         """
         self.folder = folder
         self.state = state
         self.recalled = False  # what the state speaks of was met, as it was
+        self.cosigned = cosigned
+        self.lines = Tree()  # over all logs; it grows only for what witnesses cosigned
         self.pin = pin
-        self.policy_digest = policy_digest
+        self.policy = policy
         self.findings = Findings()
         self.name: Optional[str] = None
         self.keys: Set[bytes] = set() if pin is None else {pin.public}
@@ -1364,6 +1410,8 @@ class Book:
     def read(self) -> Findings:
         """Check every log until the structure breaks."""
         logs = self.find_logs()
+        if sorted(logs) != list(range(len(logs))):
+            self.cosigned = ()  # what witnesses saw begins with log 0: without that there is no telling
         if not logs and not self.findings.reasons:
             self.findings.add("no-logs")
         if logs and min(logs) > 0:
@@ -1377,14 +1425,30 @@ class Book:
         if self.state is not None and logs and not self.recalled:
             earlier = self.state["log"] < min(logs)
             self.findings.add("state-missing" if earlier else "state-differs", self.state["log"])
+        sizes = [size for text, size, _ in self.cosigned if text.startswith(f"{self.name}\n")]
+        if self.before is not None and max(sizes, default=0) > self.lines.size:
+            self.findings.add("witness-differs", self.before.number)
         return self.findings
 
-    def recall(self, log: Log) -> None:
-        """Take note when the log has grown to where the state saw it, and is what it was."""
+    def recall(self, log: Log, leaf: bytes) -> None:
+        """Take note when the book has grown to where the state or a witness saw it, and is what it was."""
+        self.findings.covered = False
+        if self.cosigned:
+            self.lines.append(leaf)
+            for text, size, words in self.cosigned:
+                if size != self.lines.size or not text.startswith(f"{self.name}\n"):
+                    continue
+                if text == checkpoint_text(str(self.name), size, self.lines.root()):
+                    self.findings.anchors.append({**words, "log": log.number, "size": log.tree.size})
+                    self.findings.covered = True
+                else:
+                    self.findings.add("witness-differs", log.number, log.tree.size - 1)
         state = self.state
         if state is not None and (state["log"], state["size"]) == (log.number, log.tree.size):
             seen = (self.name, log.log_id, log.tree.root().hex())
             self.recalled = seen == (state["book"], state["log_id"], state["root"])
+            if self.recalled:
+                self.findings.anchors.append({"kind": "state", "log": state["log"], "size": state["size"]})
 
     def find_logs(self) -> Dict[int, str]:
         """Return the names of the logs by number; report what is no log."""
@@ -1463,7 +1527,7 @@ def is_regular(entry: os.DirEntry[str]) -> bool:
 
 
 # ---------------------------------------------------------------------------------------------------------
-# 10. State: what an auditor has seen before. A later book must still hold it, so that nothing vanishes
+# 10. Anchors: what an auditor or a witness has seen before. A later book must still hold it
 # ---------------------------------------------------------------------------------------------------------
 
 STATE = record_of("format=akaion-state/1 book=text log=count log_id=hex32 size=count root=hex64")
@@ -1507,12 +1571,50 @@ def write_state(path: Path, report: Dict[str, Any]) -> None:
     fresh.replace(path)
 
 
+Cosigned = Tuple[str, int, Body]  # a checkpoint's text and size, and who cosigned it when
+NOTE = re.compile("([^\n]+\n([1-9][0-9]{0,15})\n[^\n]+\n)\n((?:\u2014 [^\n]+\n)+)")
+MAX_COSIGNATURES = 64  # of one sidecar
+MAX_TIME = 2**33  # in the year 2242
+
+
+def read_cosigned(folder: Path, witnesses: Sequence[Key]) -> List[Cosigned]:
+    """Return what these witnesses cosigned, as the folder's sidecars say, oldest first.
+
+    A sidecar that cannot be read, or holds nothing by them, is as good as none.
+    """
+    found: List[Cosigned] = []
+    for path in sorted(folder.glob("*.witness")) if witnesses else ():
+        try:
+            with open_regular(path, getattr(os, "O_NOFOLLOW", 0)) as file:
+                notes = NOTE.findall(file.read(MAX_LINE).decode("utf-8"))
+        except (OSError, ValueError):
+            continue
+        signed = [(note, line) for note in notes for line in note[2][:-1].split("\n")][:MAX_COSIGNATURES]
+        for ((text, size, _), line), key in itertools.product(signed, witnesses):
+            moment = cosigned_at(line, text, key)
+            if moment is not None:
+                found.append((text, int(size), {"kind": "witness", "witness": key.name, "time": moment}))
+    return found
+
+
+def cosigned_at(line: str, text: str, key: Key) -> Optional[int]:
+    """Return when, in seconds since 1970, a witness says it saw `text` (C2SP cosignature/v1); None if not."""
+    try:
+        key_id, stamped = parse_signature(line, key.name, 76)
+    except Fault:
+        return None
+    moment = int.from_bytes(stamped[:8], "big")
+    signed = f"cosignature/v1\ntime {moment}\n{text}".encode("utf-8")
+    holds = key_id == key.key_id and signature_ok(key.public, signed, stamped[8:])
+    return moment if holds and moment <= MAX_TIME else None
+
+
 # ---------------------------------------------------------------------------------------------------------
 # 11. Verdict
 # ---------------------------------------------------------------------------------------------------------
 
 
-def read_pin(folder: Path, path: Optional[Path]) -> Tuple[Optional[Key], Optional[str]]:
+def read_pin(folder: Path, path: Optional[Path], kind: int = 1) -> Tuple[Optional[Key], Optional[str]]:
     """Return the pinned key, or the reason why there is none."""
     if path is None:
         return None, "no-pin"
@@ -1523,29 +1625,30 @@ def read_pin(folder: Path, path: Optional[Path]) -> Tuple[Optional[Key], Optiona
             text = file.read(4096).decode("ascii")
     except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links, before Python 3.13
         return None, "pin-unusable"
-    key = parse_vkey(text.removesuffix("\n"))
+    key = parse_vkey(text.removesuffix("\n"), kind)
     return key, None if key else "pin-unusable"
 
 
 def verify(
     folder: Path,
     pin: Optional[Path] = None,
-    policy_digest: Optional[str] = None,
+    policy: Optional[Policy] = None,
     state: Optional[Path] = None,
+    witnesses: Sequence[Path] = (),
 ) -> Dict[str, object]:
     """Verify the book in `folder` and return the report that `--json` prints. Total over all bytes on disk.
 
-    `pin` is a file with the device's verifier key, `policy_digest` 64 hex digits, `state` a file of the
-    auditor's, which this reads and does not write.
+    `pin` is a file with the device's verifier key, `state` a file of the auditor's, which this reads and does
+    not write, and `witnesses` are files with their verifier keys.
     """
     key, distrust = read_pin(folder, pin)
     seen, doubt = (None, None) if state is None else read_state(folder, state)
-    book = Book(folder, key, policy_digest, seen)
+    seers = [read_pin(folder, path, 4)[0] for path in witnesses]
+    book = Book(folder, key, policy, seen, read_cosigned(folder, [seer for seer in seers if seer]))
     findings = book.read()
-    for code in (distrust, doubt):
+    for code in (distrust, doubt, "witness-unusable" if None in seers else None):
         if code is not None:
             findings.add(code)
-    findings.anchor = seen if book.recalled else None
     return report_of(findings, pinned=key is not None)
 
 
@@ -1559,7 +1662,8 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
     order = list(EXIT_CODES)
     found = sorted(findings.reasons.items(), key=lambda item: order.index(REASONS[item[0]][0]))
     verdict = REASONS[found[0][0]][0] if found else "PASS"
-    headers, anchor = findings.headers, findings.anchor
+    headers, anchors = findings.headers, findings.anchors
+    claims = [*NOT_CLAIMED, *([] if findings.covered else [ANCHORED if anchors else NOT_ANCHORED])]
     tools = {(tool["name"], tool["trusted"]) for header in headers for tool in header["host_tools"]}
     return {
         "verdict": verdict,
@@ -1568,9 +1672,7 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
         "book": headers[0]["origin"].rpartition("/")[0] if headers else None,
         "verified_through": findings.through,
         "seen": findings.seen,
-        "anchors": []
-        if anchor is None
-        else [{"kind": "state", "log": anchor["log"], "size": anchor["size"]}],
+        "anchors": anchors,
         "device_keys": sorted(findings.device_ids),
         "pinned": pinned,
         "custody": weakest(headers, "custody", ("file", "keyring", "process", "hardware")),
@@ -1586,16 +1688,8 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
         "egress": findings.egress,
         "declassified": findings.declassified,
         "lowering_rules": sorted(findings.lowering_rules),
-        "claims_not_made": [*NOT_CLAIMED, NOT_ANCHORED if anchor is None else ANCHORED],
+        "claims_not_made": claims + [WITNESSED] * any(each["kind"] == "witness" for each in anchors),
     }
-
-
-COUNTED = (("log", "logs"), ("entry", "entries"), ("seal", "seals"))
-
-
-def counted(count: int, one: str, many: str) -> str:
-    """Return a number with its noun."""
-    return f"{count} {one if count == 1 else many}"
 
 
 def describe_lowerings(declassified: Dict[str, int], rules: List[str]) -> str:
@@ -1613,6 +1707,15 @@ def describe_voucher(report: Dict[str, Any]) -> str:
     return "nobody: the pinned key does not vouch for this book as it stands"
 
 
+def describe_anchor(anchor: Body) -> str:
+    """Say who saw which lines, and when."""
+    where = "log {log}, its first {size} lines".format(**anchor)
+    if anchor["kind"] == "state":
+        return f"auditor's state, {where}"
+    moment = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(anchor["time"]))
+    return f"witness {anchor['witness']}, {where}, at {moment}"
+
+
 def describe(report: Dict[str, Any]) -> str:
     """Return the report in plain words; ASCII, since every word in it is of the profile's vocabulary."""
     through, egress, anchors = report["verified_through"], report["egress"], report["anchors"]
@@ -1626,14 +1729,13 @@ def describe(report: Dict[str, Any]) -> str:
         kind, meaning = REASONS[reason["code"]]
         lines.append(f"  {kind}: {reason['code']}{place}: {meaning}")
     facts = {
-        "Checked": ", ".join(counted(report[many], one, many) for one, many in COUNTED),
-        "Checked for": "bytes, chain, tree, signatures, order, and rules S1-S5, S7-S9, S11-S14 (S6 if asked)",
+        "Checked": "logs {logs}, entries {entries}, seals {seals}".format(**report),
+        "Checked for": "bytes, chain, tree, signatures, order, and rules S1-S14 (S6 and S10 if asked)",
         "Rules explained in": "section 9 of contracts/trace/v1/README.md, the format akaion-trace/1",
         "Verified through": "log {log}, seq {seq}, root {root}".format(**through) if through else "nothing",
         "Vouched for by": describe_voucher(report),
         "Device keys named": ", ".join(report["device_keys"]) or "none",
-        "Anchors": ", ".join(f"auditor's state, log {a['log']}, its first {a['size']} lines" for a in anchors)
-        or "none",
+        "Anchors": "; ".join(describe_anchor(anchor) for anchor in anchors) or "none",
         "Classified by": ", ".join(report["classifiers"]) or "nothing",
         "Declared": f"custody {report['custody']}, enforcement {report['enforcement']}",
         "Host tools": ", ".join(tools) or "none",
@@ -1656,11 +1758,20 @@ class Arguments(argparse.ArgumentParser):
         self.exit(USAGE_EXIT, f"{self.prog}: {message}\n")
 
 
-def digest_argument(text: str) -> str:
-    """Return 64 lowercase hex digits. Raises `argparse.ArgumentTypeError` for anything else."""
+def digest_argument(text: str) -> Policy:
+    """Return the policy of a digest, 64 lowercase hex digits. Raises `argparse.ArgumentTypeError`."""
     if not TYPES["hex64"](text):
         raise argparse.ArgumentTypeError("must be 64 lowercase hex digits")
-    return text
+    return Policy(text)
+
+
+def policy_argument(text: str) -> Policy:
+    """Return the policy in a file. Raises `argparse.ArgumentTypeError`."""
+    try:
+        with open_regular(Path(text)) as file:
+            return parse_policy(file.read(MAX_LINE).removesuffix(b"\n"))
+    except (OSError, ValueError, Fault):
+        raise argparse.ArgumentTypeError("must be a file that `akaion policy export` made") from None
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -1864,7 +1975,7 @@ def main_compare(chosen: argparse.Namespace) -> int:
 def main_verify(chosen: argparse.Namespace) -> int:
     """Verify a book, print the report, keep the auditor's state, and return the exit code."""
     try:
-        report = verify(chosen.folder, chosen.pin, chosen.policy_digest, chosen.state)
+        report = verify(chosen.folder, chosen.pin, chosen.policy, chosen.state, chosen.witness)
     except Exception:  # noqa: BLE001 - a defect of this program must read as a failure, never as a traceback
         findings = Findings()
         findings.add("verifier-fault")
@@ -1879,16 +1990,8 @@ def main_verify(chosen: argparse.Namespace) -> int:
 
 
 COMMANDS: Dict[str, Tuple[Callable[[argparse.Namespace], int], str, Tuple[str, ...]]] = {
-    "verify": (
-        main_verify,
-        "Verify a folder of akaion-trace/1 logs (the command if none is named).",
-        ("folder",),
-    ),
-    "prove": (
-        main_prove,
-        "Print the proof of one line: of log LOG, line SEQ from 0.",
-        ("folder", "log", "seq"),
-    ),
+    "verify": (main_verify, "Verify a folder of akaion-trace/1 logs (if no command is named).", ("folder",)),
+    "prove": (main_prove, "Print the proof of line SEQ, from 0, of log LOG.", ("folder", "log", "seq")),
     "check": (main_check, "Check a proof that `prove` printed.", ("proof",)),
     "compare": (main_compare, "Verify two copies of a book, and say where they part.", ("folder", "other")),
 }
@@ -1913,14 +2016,24 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         convert, meaning = OPERANDS[name]
         parser.add_argument(name, type=convert, help=meaning)
     if command != "prove":
-        parser.add_argument(
-            "--pin", type=Path, help="file with the device's verifier key, obtained elsewhere"
-        )
+        parser.add_argument("--pin", type=Path, help="file with the device's verifier key, got elsewhere")
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
     if command == "verify":
-        policy, state = "policy to require (S6)", "your file of what you saw before: checked, then brought on"
-        parser.add_argument("--policy-digest", type=digest_argument, metavar="HEX", help=policy)
+        policies = parser.add_mutually_exclusive_group()
+        for option, kind, word, text in (
+            ("--policy-digest", digest_argument, "HEX", "policy to require (S6)"),
+            (
+                "--policy",
+                policy_argument,
+                "FILE",
+                "policy to require, and to repeat every decision by (S6, S10)",
+            ),
+        ):
+            policies.add_argument(option, dest="policy", type=kind, metavar=word, help=text)
+        state = "your file of what you saw before: checked, then brought on"
         parser.add_argument("--state", type=Path, help=state)
+        seer = "file with the verifier key of a witness whose cosignatures beside the logs count; repeatable"
+        parser.add_argument("--witness", type=Path, action="append", default=[], metavar="FILE", help=seer)
     parser.add_argument("--version", action="version", version=VERSION)
     return run(parser.parse_args(given))
 

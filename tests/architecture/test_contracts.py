@@ -105,11 +105,16 @@ MUTANTS = [
     mutant("no-capability", "perimeter/policy.py", "from runner.assembly import Runtime"),
     mutant("no-capability", "perimeter/gate.py", "from runner.capability.transport import http"),
     mutant("composition-root", "adapters/cli/__init__.py", "import runner.capability.transport.http"),
+    mutant("composition-root", "adapters/witness/judge.py", "import runner.capability.transport.http"),
+    mutant("composition-root", "adapters/witness/memory.py", "import runner.capability.transport.http"),
+    mutant("composition-root", "adapters/cli/trace.py", "import runner.capability.transport.http"),
     mutant("composition-root", "adapters/datapizza/client.py", "import runner.capability.transport.http"),
     mutant("composition-root", "__init__.py", "from runner.capability.home import akaion_home"),
     mutant("wire", "capability/tools/filesystem.py", "import httpx"),
     mutant("wire", "capability/models.py", "from http.client import HTTPSConnection"),
     mutant("wire", "adapters/cli/__init__.py", "import openai"),
+    mutant("wire", "adapters/witness/judge.py", "import http.server"),
+    mutant("wire", "adapters/cli/trace.py", "import anyio"),
     mutant("wire", "capability/tools/filesystem.py", "from anyio import connect_tcp"),
     mutant("wire", "assembly.py", "import socket"),
     mutant(
@@ -132,6 +137,7 @@ MUTANTS = [
     mutant("kernel", "kernel/labels.py", "from pydantic import BaseModel"),
     mutant("perimeter", "perimeter/policy.py", "from pathlib import Path"),
     mutant("perimeter", "perimeter/gate.py", "import anyio"),
+    mutant("perimeter", "perimeter/trace/booktree.py", "import cryptography"),
     mutant("perimeter", "perimeter/release.py", "import shutil"),
     mutant("perimeter", "perimeter/rewrite.py", "import threading"),
     mutant("perimeter", "perimeter/classify/registers.py", "import zlib"),
@@ -282,6 +288,7 @@ def test_a_cycle_through_a_package_is_noticed(copied: Path) -> None:
 
 # (file under src/runner, excused module) -> the only names of it that may be used there.
 EXCUSED_NAMES = {
+    ("adapters/cli/anchor.py", "anyio"): {"run"},
     ("adapters/cli/approver.py", "anyio"): {"to_thread.run_sync"},
     ("adapters/cli/explain.py", "anyio"): {"run"},
     ("adapters/cli/probe.py", "anyio"): {"run"},

@@ -359,8 +359,8 @@ def test_an_untrusted_host_tool_is_unverifiable(folder: Path, pin: Path) -> None
 
 def test_the_policy_must_be_the_one_supplied(folder: Path, pin: Path) -> None:
     closed(folder)
-    assert verdict(folder, pin, policy_digest=hex64("policy")) == ("PASS", 0, [])
-    other = verdict(folder, pin, policy_digest=hex64("other"))
+    assert verdict(folder, pin, policy=av.Policy(hex64("policy"))) == ("PASS", 0, [])
+    other = verdict(folder, pin, policy=av.Policy(hex64("other")))
     assert other == ("FAIL", 1, [("policy-differs", 0, 0)])
 
 

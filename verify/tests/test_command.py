@@ -41,7 +41,7 @@ def test_people_read_the_verdict_first_and_what_it_does_not_claim_last(folder: P
     lines = done.stdout.splitlines()
     assert lines[0] == "PASS (exit 0)"
     assert "Vouched for by: the pinned device key" in lines
-    assert "Checked: 1 log, 38 entries, 7 seals" in lines
+    assert "Checked: logs 1, entries 38, seals 7" in lines
     assert any(
         line.startswith("Rules explained in: section 9 of contracts/trace/v1/README.md") for line in lines
     )

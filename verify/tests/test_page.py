@@ -14,12 +14,14 @@ import shutil
 import subprocess
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import akaion_verify as av
 import battery
 import bookbuilder as bb
 import pytest
+import test_anchors
+import test_policy
 import test_rules
 import test_signatures
 from bookbuilder import Story
@@ -97,8 +99,16 @@ def both(page: battery.Page, folder: Path, pin: Path | None, **more: object) -> 
     files = [[path.name, base64.b64encode(path.read_bytes()).decode()] for path in sorted(folder.iterdir())]
     page.ask({"books": {"it": files}})
     text = None if pin is None else pin.read_text(encoding="ascii")
-    theirs = page.ask({"book": "it", "pin": text, **more})
-    return theirs, av.verify(folder, pin, more.get("policy"))  # type: ignore[arg-type]
+    seers: Any = more.pop("witnesses", [])
+    keys = [seer.read_text(encoding="ascii") for seer in seers]
+    theirs = page.ask({"book": "it", "pin": text, "witnesses": keys, **more})
+    required: Any = more.get("policy")
+    policy = (
+        av.Policy(required)
+        if required and len(required) == 64
+        else required and av.parse_policy(required.encode())
+    )
+    return theirs, av.verify(folder, pin, policy, None, seers)
 
 
 @pytest.mark.parametrize("name", sorted(test_rules.CASES))
@@ -111,6 +121,52 @@ def test_both_give_the_same_report_on_a_book_that_breaks_a_rule(
     theirs, ours = both(page, folder, pin)
     assert theirs == ours
     assert ours["verdict"] == "FAIL"  # type: ignore[index]
+
+
+@pytest.mark.parametrize("name", sorted({**test_policy.RIGHT, **test_policy.LIES}))
+def test_both_replay_decisions_by_the_policy_alike(
+    page: battery.Page, name: str, folder: Path, pin: Path
+) -> None:
+    test_policy.book(folder, {**test_policy.RIGHT, **test_policy.LIES}[name])
+    theirs, ours = both(page, folder, pin, policy=test_policy.POLICY.decode())
+    assert theirs == ours
+    assert ours["verdict"] == ("FAIL" if name in test_policy.LIES else "PASS")  # type: ignore[index]
+
+
+@pytest.mark.parametrize("line", ["nothing", "{}", '{"grants":[{}]}', '{"grants": []}'])
+def test_both_refuse_what_is_no_policy(page: battery.Page, line: str) -> None:
+    page.ask({"books": {"it": []}})
+    assert page.ask({"book": "it", "policy": line}) is None
+    with pytest.raises((ValueError, av.Fault)):
+        av.parse_policy(line.encode())
+
+
+@pytest.mark.parametrize(
+    "name", ["right", "beginning", "more", "written anew", *sorted(test_anchors.wrong_notes([b"{}"]))]
+)
+def test_both_judge_what_a_witness_cosigned_alike(
+    page: battery.Page, name: str, folder: Path, pin: Path, tmp_path: Path
+) -> None:
+    logs = test_anchors.two_logs(folder)
+    lines = test_anchors.lines_of(logs)
+    notes = {
+        **test_anchors.wrong_notes(lines),
+        "right": test_anchors.cosigned(test_anchors.checkpoint(lines)),
+        "beginning": test_anchors.cosigned(test_anchors.checkpoint(logs[0].lines)),
+        "more": test_anchors.cosigned(test_anchors.checkpoint([*lines, b"{}"])),
+        "written anew": test_anchors.cosigned(test_anchors.checkpoint([b"{}", *lines[1:]])),
+    }
+    test_anchors.sidecar(folder, notes[name])
+    witness = tmp_path / "w1.vkey"
+    witness.write_text(test_anchors.witness_vkey(bb.public(test_anchors.WITNESS)), encoding="ascii")
+    weak = tmp_path / "weak.vkey"
+    weak.write_text("nothing", encoding="ascii")
+    for seers in ([witness], [weak, witness], []):
+        theirs, ours = both(page, folder, pin, witnesses=seers)
+        assert theirs == ours
+    found = both(page, folder, pin, witnesses=[witness])[1]
+    anchored, failed = name in ("right", "beginning"), name in ("more", "written anew")
+    assert (len(found["anchors"]), found["verdict"]) == (anchored, "FAIL" if failed else "PASS")  # type: ignore[index]
 
 
 def test_both_give_the_same_report_on_each_golden_book(page: battery.Page) -> None:

@@ -58,6 +58,33 @@ class Policy:
         return matters_of(root for grant in self.grants.values() for root in grant.roots)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Premises:
+    """What a decision rests on beside the grant, each as far as it got: None is what was not looked at.
+
+    `fits`: the arguments fit the schema; `command`: a command fits the rules of a granted program; `inside`:
+    each path lies in a granted root; `reached`: how many roots the call may bring content of; `meets`: it
+    would bring matters together.
+    """
+
+    fits: bool | None = None
+    command: bool | None = None
+    inside: bool | None = None
+    reached: int | None = None
+    meets: bool | None = None
+
+    def stated(self) -> dict[str, bool | int]:
+        """Return those that were looked at, by name: what repeating the decision needs (S10)."""
+        stated = {
+            "fits": self.fits,
+            "command": self.command,
+            "inside": self.inside,
+            "reached": self.reached,
+            "meets": self.meets,
+        }
+        return {name: value for name, value in stated.items() if value is not None}
+
+
 def decide(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER) -> ToolVerdict:
     """Return the verdict on `call` in a task of `matters`. Total: any call gets one.
 
@@ -70,7 +97,8 @@ def decide(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER
         return Deny(
             rule="tool-not-granted", hint=f"granted tools: {', '.join(sorted(policy.grants)) or 'none'}"
         )
-    if not fits(call.arguments, grant.parameters):
+    found = premises(policy, call, matters)
+    if not found.fits:
         return Deny(rule="arguments-invalid", hint=f"the arguments of {grant.tool} must fit its schema")
     if grant.path_arguments and not grant.roots:
         return Deny(rule="no-path-granted", hint=f"{grant.tool} is granted on no folder")
@@ -78,19 +106,41 @@ def decide(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER
         refused := parse_command(call.arguments, grant.binaries), Refused
     ):
         return Deny(rule="command-not-granted", hint=refused.hint)
-    for path in _paths_of(grant, call):
-        if not isinstance(path, str) or _roots_of(path, grant.roots) == ():
-            aliases = ", ".join(root.alias for root in _seen_from(grant, matters))
-            return Deny(rule="path-outside-grant", hint=f"a path starts with one of: {aliases or 'none'}")
-    return _of_reached(grant, matters, reach(policy, call, matters))
+    if found.inside is False:
+        aliases = ", ".join(root.alias for root in _seen_from(grant, matters))
+        return Deny(rule="path-outside-grant", hint=f"a path starts with one of: {aliases or 'none'}")
+    return _of_reached(grant, found)
 
 
-def _of_reached(grant: ToolGrant, matters: AbstractSet[str], reached: tuple[Root, ...]) -> ToolVerdict:
-    if grant.roots and not reached:
+def _of_reached(grant: ToolGrant, found: Premises) -> ToolVerdict:
+    if grant.roots and not found.reached:
         return Deny(rule="no-path-granted", hint=f"{grant.tool} is granted on no folder of this matter")
-    if _bring_together(grant, matters, reached):
+    if found.meets:
         return Ask(rule=MATTERS_MEET)
     return Ask(rule=grant.rule) if grant.ask else Allow(rule=grant.rule)
+
+
+def premises(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER) -> Premises:
+    """Return what the verdict on `call` rests on, in the order in which it is looked at. Total."""
+    grant = policy.grants.get(call.tool)
+    if grant is None:
+        return Premises()
+    if not fits(call.arguments, grant.parameters):
+        return Premises(fits=False)
+    if grant.path_arguments and not grant.roots:
+        return Premises(fits=True)
+    command = None if grant.binaries is None else _is_granted_command(call, grant.binaries)
+    if command is False:
+        return Premises(fits=True, command=False)
+    if not all(isinstance(path, str) and _roots_of(path, grant.roots) for path in _paths_of(grant, call)):
+        return Premises(fits=True, command=command, inside=False)
+    reached = reach(policy, call, matters)
+    meets = _bring_together(grant, matters, reached)
+    return Premises(fits=True, command=command, inside=True, reached=len(reached), meets=meets)
+
+
+def _is_granted_command(call: ToolCall, binaries: Mapping[str, CommandRules]) -> bool:
+    return not isinstance(parse_command(call.arguments, binaries), Refused)
 
 
 def narrow(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER) -> GrantedCall:

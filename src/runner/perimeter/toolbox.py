@@ -23,7 +23,16 @@ from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
 from runner.kernel.ports import Approver, Effect, Excerpt, Root, Tool, ToolOutput, Veil
 from runner.perimeter.aside import aside
 from runner.perimeter.asking import ask_person
-from runner.perimeter.policy import MATTERS_MEET, NO_MATTER, Policy, decide, matters_of, narrow, reach
+from runner.perimeter.policy import (
+    MATTERS_MEET,
+    NO_MATTER,
+    Policy,
+    decide,
+    matters_of,
+    narrow,
+    premises,
+    reach,
+)
 from runner.perimeter.question import approval_request
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import FILE_DEFAULT, REDACTED_DEFAULT, Task
@@ -274,6 +283,7 @@ class SealedTools(Sealed):
             case _:
                 assert_never(verdict)
         tool, tool_commit = trace.vocab_or_other(call.tool, self._workshop.policy.grants)
+        replay = premises(self._workshop.policy, call, context.matters).stated()
         return records.PolicyDecision(
             call_id=trace.mint_id(),
             tool=tool,
@@ -281,7 +291,7 @@ class SealedTools(Sealed):
             decision=word,
             rule=verdict.rule,
             args_commit=trace.commit(_arguments(call)),
-            replay={records.MATTERS: matters} if matters else {},
+            replay=replay | ({records.MATTERS: matters} if matters else {}),
             data_class=context.mark.data_class,
             inputs=(call.origin.id,) if task.owns(call.origin) else (),
         )

@@ -181,10 +181,11 @@ async def test_i4_i12_the_start_commits_to_the_matter_and_no_name_is_in_the_reco
     (commit,) = first["matters"]
     assert len(str(commit)) == 64
     assert "matters" not in second
+    premises = {"fits": True, "inside": True, "reached": 1}
     assert [decision["replay"] for decision in world.records("policy_decision")] == [
-        {"matters": 1},
-        {"matters": 2},
-        {},
+        {**premises, "meets": False, "matters": 1},
+        {**premises, "meets": True, "matters": 2},
+        {**premises, "meets": False},
     ]
     (log,) = world.store.files.values()
     assert b"rossi" not in log.data

@@ -54,9 +54,9 @@ def write_page(page: str, target: Path | None) -> Path:
 
 
 def _logs(folder: Path) -> list[Path]:
-    """Return what the page must see: every name that ends in .jsonl, right or wrong."""
+    """Return what the page must see: every name that ends in .jsonl, right or wrong, and anchors."""
     try:
-        found = sorted(path for path in folder.iterdir() if path.name.endswith(".jsonl"))
+        found = sorted(path for path in folder.iterdir() if path.name.endswith((".jsonl", ".witness")))
         size = sum(path.lstat().st_size for path in found)
     except OSError:
         raise TraceError(

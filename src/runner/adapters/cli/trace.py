@@ -13,6 +13,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from runner.adapters.cli.anchor import anchor
 from runner.adapters.cli.book import Log, Row, read_book
 from runner.adapters.cli.carried import carry, write_page
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
@@ -33,6 +34,10 @@ app: Final = typer.Typer(
     help="Read the record. This reads, it does not prove: proving is akaion-verify.",
     no_args_is_help=True,
     rich_markup_mode=None,
+)
+
+app.command(epilog="Example:  akaion trace anchor --witness http://192.0.2.7:8640 --witness-key w1.vkey")(
+    anchor
 )
 
 

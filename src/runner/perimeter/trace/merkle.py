@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The hashes of `akaion-trace/1` and the Merkle tree over the lines of a log.
 
-Owns leaf, node and root hashes (RFC 6962 §2.1, RFC 9162 §2.1.1). Knows nothing of records. Carries I4:
-a root fixes every line under it, and the hash of a line is also the chain link of the next one.
+Owns leaf, node and root hashes (RFC 6962 §2.1, RFC 9162 §2.1.1) and consistency proofs. Knows nothing of
+records. Carries I4: a root fixes every line under it, and a line's hash is the chain link of the next one.
 """
 
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final
 
@@ -52,3 +53,56 @@ class Tree:
         for peak in rest:
             root = node_hash(peak, root)
         return root
+
+
+def root_of(leaves: Sequence[bytes]) -> bytes:
+    """Return the 32-byte root over `leaves`."""
+    tree = Tree()
+    for leaf in leaves:
+        tree.add(leaf)
+    return tree.root()
+
+
+def consistency_path(leaves: Sequence[bytes], old: int) -> list[bytes]:
+    """Return the proof that the tree over `leaves` continues that over its first `old` (RFC 6962 §2.1.2).
+
+    `old` is from 0, whose proof is empty, to the number of leaves.
+    """
+    return _subproof(leaves, old, known=True) if old else []
+
+
+def _subproof(leaves: Sequence[bytes], old: int, *, known: bool) -> list[bytes]:
+    """Return SUBPROOF(old, leaves, known) of RFC 6962: `known` when the old root is that of these leaves."""
+    if old == len(leaves):
+        return [] if known else [root_of(leaves)]
+    half = 1 << (len(leaves) - 1).bit_length() - 1
+    if old <= half:
+        return [*_subproof(leaves[:half], old, known=known), root_of(leaves[half:])]
+    return [*_subproof(leaves[half:], old - half, known=False), root_of(leaves[:half])]
+
+
+def is_consistent(old: int, old_root: bytes, size: int, root: bytes, path: Sequence[bytes]) -> bool:
+    """Return whether `path` shows that the tree of `size` continues the one of `old` (RFC 9162 §2.1.4.2).
+
+    Total. A tree without leaves is continued by any, which is no proof: then the answer is no.
+    """
+    if old == size:
+        return size > 0 and not path and old_root == root
+    if not 0 < old < size or not path:
+        return False
+    first, *rest = [old_root, *path] if old & (old - 1) == 0 else path
+    index, last = old - 1, size - 1
+    while index & 1:
+        index, last = index >> 1, last >> 1
+    before = after = first
+    for sibling in rest:
+        if last == 0:
+            return False
+        if index & 1 or index == last:
+            before, after = node_hash(sibling, before), node_hash(sibling, after)
+            while index and not index & 1:
+                index, last = index >> 1, last >> 1
+        else:
+            after = node_hash(after, sibling)
+        index, last = index >> 1, last >> 1
+    return last == 0 and (before, after) == (old_root, root)

@@ -14,7 +14,8 @@ from typing import Final
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-_ED25519: Final = b"\x01"
+ED25519: Final = b"\x01"
+"""The kind of a key that signs notes."""
 _PUBLIC_BYTES: Final = 32
 _KEY_ID_BYTES: Final = 4
 
@@ -24,22 +25,22 @@ def device_key_name(book: str) -> str:
     return f"{book}/device"
 
 
-def key_id(name: str, public_key: bytes) -> bytes:
-    """Return the 4-byte id of a key: the start of SHA-256(name || 0x0A || 0x01 || 32-byte key)."""
-    return sha256(name.encode() + b"\n" + _ED25519 + public_key).digest()[:_KEY_ID_BYTES]
+def key_id(name: str, public_key: bytes, kind: bytes = ED25519) -> bytes:
+    """Return the 4-byte id of a key: the start of SHA-256(name || 0x0A || `kind` || 32-byte key)."""
+    return sha256(name.encode() + b"\n" + kind + public_key).digest()[:_KEY_ID_BYTES]
 
 
-def vkey(name: str, public_key: bytes) -> str:
+def vkey(name: str, public_key: bytes, kind: bytes = ED25519) -> str:
     """Return the verifier key `name+id+base64` of a 32-byte Ed25519 public key."""
-    encoded = b64encode(_ED25519 + public_key).decode("ascii")
-    return f"{name}+{key_id(name, public_key).hex()}+{encoded}"
+    encoded = b64encode(kind + public_key).decode("ascii")
+    return f"{name}+{key_id(name, public_key, kind).hex()}+{encoded}"
 
 
-def parse_vkey(line: str) -> tuple[str, bytes]:
+def parse_vkey(line: str, kind: bytes = ED25519) -> tuple[str, bytes]:
     """Return the name and the 32-byte public key of a vkey; raise `ValueError` if it is not exactly one."""
     name, _, rest = line.partition("+")
-    raw = _decoded(rest.partition("+")[2])
-    if len(raw) != 1 + _PUBLIC_BYTES or vkey(name, raw[1:]) != line:
+    raw = decoded(rest.partition("+")[2])
+    if len(raw) != 1 + _PUBLIC_BYTES or vkey(name, raw[1:], kind) != line:
         raise ValueError("not a verifier key")
     return name, raw[1:]
 
@@ -70,7 +71,7 @@ def check_note(note: str, text: str, keys: Sequence[tuple[str, bytes]]) -> None:
     if not note.startswith(head) or rest or len(lines) != len(keys):
         raise ValueError("not a note over this text")
     for line, (name, public_key) in zip(lines, keys, strict=True):
-        signature = _decoded(line.rpartition(" ")[2])[_KEY_ID_BYTES:]
+        signature = decoded(line.rpartition(" ")[2])[_KEY_ID_BYTES:]
         if line + "\n" != signature_line(name, public_key, signature):
             raise ValueError("not a signature line of this key")
         try:
@@ -79,8 +80,12 @@ def check_note(note: str, text: str, keys: Sequence[tuple[str, bytes]]) -> None:
             raise ValueError("a signature does not verify") from None
 
 
-def _decoded(text: str) -> bytes:
+def decoded(text: str) -> bytes:
+    """Return the bytes of standard base64 in its one spelling; raise `ValueError`."""
     try:
-        return b64decode(text, validate=True)
+        data = b64decode(text, validate=True)
     except (Base64Error, ValueError):
         raise ValueError("not base64") from None
+    if b64encode(data).decode("ascii") != text:
+        raise ValueError("not base64")
+    return data

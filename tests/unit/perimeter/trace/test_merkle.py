@@ -9,7 +9,15 @@ from typing import Any
 
 import pytest
 
-from runner.perimeter.trace.merkle import CHAIN_START, Tree, leaf_hash, node_hash
+from runner.perimeter.trace.merkle import (
+    CHAIN_START,
+    Tree,
+    consistency_path,
+    is_consistent,
+    leaf_hash,
+    node_hash,
+    root_of,
+)
 
 VECTORS = Path(__file__).resolve().parents[5] / "shared" / "vectors" / "merkle" / "rfc6962_proofs.json"
 
@@ -70,3 +78,31 @@ def _root_by_proof(case: dict[str, Any]) -> bytes:
             found = node_hash(found, sibling)
         index, last = index >> 1, last >> 1
     return found
+
+
+def test_i4_public_consistency_proofs_are_judged_as_they_say() -> None:
+    if not VECTORS.exists():
+        pytest.skip("shared vectors are absent")
+    cases = {name: case for name, case in json.loads(VECTORS.read_text()).items() if "size1" in case}
+    wrong = [name for name, case in cases.items() if _is_consistent(case) == case["wantErr"]]
+    assert (len(cases) > 50, wrong) == (True, [])
+
+
+def _is_consistent(case: dict[str, Any]) -> bool:
+    old_root, root = (base64.b64decode(case[name] or "") for name in ("root1", "root2"))
+    path = [base64.b64decode(each) for each in case["proof"] or []]
+    return is_consistent(case["size1"], old_root, case["size2"], root, path)
+
+
+def test_i4_every_tree_continues_each_of_its_beginnings_and_no_other() -> None:
+    leaves = [leaf_hash(str(number).encode()) for number in range(33)]
+    for size in range(len(leaves) + 1):
+        for old in range(1, size + 1):
+            path = consistency_path(leaves[:size], old)
+            ends = (root_of(leaves[:old]), size, root_of(leaves[:size]))
+            assert is_consistent(old, *ends, path)
+            assert not is_consistent(old, *ends, [*path, leaves[0]])
+            forked = root_of([leaf_hash(b"another"), *leaves[1:old]])
+            assert not is_consistent(old, forked, *ends[1:], path)
+            if path:
+                assert not is_consistent(old, *ends, path[:-1])

@@ -1,0 +1,254 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`akaion trace anchor`: have a witness say how long the record is, and keep what it said beside the logs.
+
+Owns the exchange on the side of the record: the request, by HTTP or as a file, and the sidecar
+`<log>.witness`. Leaves judging to the witness and proving to the verifier. This is an operator's command: no
+run does it. What leaves is a name, sizes, hashes and signatures, never content (I12), to the address that the
+operator writes. Carries I4: only a cosignature that verifies is kept.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import anyio
+import typer
+
+from runner.adapters.cli.profiles import DEFAULT, Inspected, JsonOption, ProfileOption, inspect
+from runner.adapters.cli.screen import output, print_facts, print_json, print_line
+from runner.capability.transport.anchors import book_files, read_text, write_beside, write_sidecar
+from runner.capability.transport.clock import SystemEntropy
+from runner.capability.transport.http import HttpTransport
+from runner.capability.transport.keys import FileSigner
+from runner.kernel.errors import TraceError, TransportError
+from runner.kernel.inference import Address, WireRequest
+from runner.perimeter.trace.booktree import BookLeaves, read_book_leaves
+from runner.perimeter.trace.cosign import (
+    COSIGNATURE,
+    AddCheckpoint,
+    Checkpoint,
+    Key,
+    SignedNote,
+    parse_answer,
+    parse_note,
+    parse_notes,
+    signed_note,
+)
+from runner.perimeter.trace.merkle import consistency_path
+from runner.perimeter.trace.note import parse_vkey, signature_line, vkey
+
+SUFFIX: Final = ".witness"
+_TIMEOUT_S: Final = 30.0
+_MAX_ANSWER: Final = 1 << 16
+_URL: Final = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(/[!-~]*)?")
+_PORTS: Final = {"http": 80, "https": 443}
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_HTTP_OK: Final = 200
+_HTTP_CONFLICT: Final = 409
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """The record, and the key that vouches to a witness that a request comes from its keeper."""
+
+    folder: Path
+    leaves: BookLeaves
+    signer: FileSigner
+
+    def request(self, old: int) -> AddCheckpoint:
+        """Return the request to cosign the whole book for a witness that saw `old` lines of it.
+
+        Raises `TraceError` when the book has fewer.
+        """
+        leaves = self.leaves
+        if old > leaves.size:
+            raise TraceError(
+                f"the witness saw {old} lines of this book, and it has {leaves.size}: some are gone (I4). "
+                "Fix: verify the book, and ask where the rest is"
+            )
+        head = Checkpoint.of(leaves.book, leaves.size, leaves.root(leaves.size))
+        public = self.signer.public_key
+        line = signature_line(leaves.book, public, self.signer.sign(head.text.encode()))
+        path = tuple(consistency_path(leaves.leaves, old))
+        return AddCheckpoint(old=old, path=path, note=signed_note(head, [line]))
+
+    def last_size(self, witness: Key) -> int:
+        """Return the most lines that the sidecars say `witness` cosigned; 0 without any."""
+        notes = (note for name, _ in self.leaves.logs for note in self._kept(name))
+        return max(
+            (note.checkpoint.size for note in notes if note.cosigned_at(witness) is not None), default=0
+        )
+
+    def keep(self, note: SignedNote, witness: Key) -> tuple[Path, int]:
+        """Put `note` into the sidecar of its log, in place of `witness`'s older one; return file and time.
+
+        Raises `TraceError` when `witness` did not cosign it, or it is not of this book as it is.
+        """
+        head, leaves = note.checkpoint, self.leaves
+        time_s = note.cosigned_at(witness)
+        if time_s is None:
+            raise TraceError("the answer holds no cosignature of this witness. Fix: check --witness-key")
+        if head.text != Checkpoint.of(leaves.book, head.size, head.root).text or not (
+            0 < head.size <= leaves.size and leaves.root(head.size) == head.root
+        ):
+            raise TraceError("the answer is about another book, or this one was altered (I4)")
+        log = leaves.log_at(head.size)
+        kept = [each for each in self._kept(log) if each.cosigned_at(witness) is None]
+        text = "".join(each.encode() for each in [*kept, note])
+        return write_sidecar(self.folder, log, SUFFIX, text.encode()), time_s
+
+    def _kept(self, log: str) -> list[SignedNote]:
+        return parse_notes(read_text(self.folder / log.replace(".jsonl", SUFFIX)))
+
+
+def anchor(
+    folder: Annotated[Path | None, typer.Argument(help="A trace folder; without it, the profile's.")] = None,
+    *,
+    profile: ProfileOption = DEFAULT,
+    witness: Annotated[
+        str | None, typer.Option("--witness", metavar="URL", help="Ask the witness at this address.")
+    ] = None,
+    witness_key: Annotated[
+        Path | None, typer.Option("--witness-key", help="The file with the witness's verifier key.")
+    ] = None,
+    to_file: Annotated[
+        Path | None, typer.Option("--to-file", help="Write the request here, to be carried to the witness.")
+    ] = None,
+    from_file: Annotated[
+        Path | None, typer.Option("--from-file", help="Keep the answer that was carried back.")
+    ] = None,
+    old: Annotated[
+        int | None, typer.Option("--old", min=0, help="With --to-file: how many lines the witness saw last.")
+    ] = None,
+    key: Annotated[
+        bool, typer.Option("--key", help="Only print the key that the witness is to trust.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Have a witness cosign the record as it is now, and keep that beside the logs.
+
+    What leaves is the book's name, its length, hashes and a signature: no content. The witness refuses a
+    record that was shortened or written anew since it last saw it. Auditors check the answer with
+    `akaion-verify --witness KEY`.
+    """
+    read = inspect(profile)
+    desk = _desk(read, read.places.trace if folder is None else folder)
+    chosen = [given for given in (witness, to_file, from_file, key or None) if given is not None]
+    if len(chosen) != 1:
+        raise typer.BadParameter("choose one of --witness, --to-file, --from-file and --key")
+    if key:
+        _print_key(desk, as_json=as_json)
+        return
+    seer = None if witness_key is None else _witness_key(witness_key)
+    if to_file is not None:
+        known = old if old is not None else 0 if seer is None else desk.last_size(seer)
+        request = desk.request(known)
+        write_beside(to_file, request.encode())
+        _report({"request": str(to_file), "old": known, "size": desk.leaves.size}, as_json=as_json)
+        return
+    if seer is None:
+        raise typer.BadParameter("name the file with the witness's verifier key", param_hint="--witness-key")
+    if witness is not None:
+        note = _ask(desk, _address(witness, read), seer)
+    else:
+        note = _carried(Path(str(from_file)))
+    sidecar, time_s = desk.keep(note, seer)
+    moment = datetime.fromtimestamp(time_s, tz=UTC).isoformat().replace("+00:00", "Z")
+    facts = {"witness": seer.name, "size": note.checkpoint.size, "time": moment, "sidecar": str(sidecar)}
+    _report({"book": desk.leaves.book, **facts}, as_json=as_json)
+
+
+def _desk(read: Inspected, folder: Path) -> Desk:
+    leaves = read_book_leaves(book_files(folder))
+    path = read.places.key.with_name("anchor.key")
+    return Desk(folder=folder, leaves=leaves, signer=FileSigner(path, book=folder, entropy=SystemEntropy()))
+
+
+def _print_key(desk: Desk, *, as_json: bool) -> None:
+    line = vkey(desk.leaves.book, desk.signer.public_key)
+    if as_json:
+        print_json({"vkey": line})
+    else:
+        print_line(output(), line)
+
+
+def _witness_key(file: Path) -> Key:
+    try:
+        name, public = parse_vkey(read_text(file).removesuffix("\n"), COSIGNATURE)
+    except ValueError:
+        said = "this file holds no key of a witness, as `akaion-witness show` prints it"
+        raise typer.BadParameter(said, param_hint="--witness-key") from None
+    return Key(name=name, public=public, kind=COSIGNATURE)
+
+
+def _carried(file: Path) -> SignedNote:
+    try:
+        return parse_note(read_text(file))
+    except ValueError:
+        raise typer.BadParameter("this is no answer of a witness", param_hint="--from-file") from None
+
+
+def _address(url: str, read: Inspected) -> tuple[Address, str]:
+    """Return address and path of the witness; raise `typer.BadParameter`."""
+    matched = _URL.fullmatch(url)
+    if matched is None:
+        raise typer.BadParameter("write it as http(s)://host[:port][/prefix]", param_hint="--witness")
+    if read.config.profile == "detached" and matched[2] not in _LOOPBACK:
+        said = "nothing leaves in the profile detached. Carry it: --to-file, then --from-file"
+        raise typer.BadParameter(said, param_hint="--witness")
+    port = int(matched[3] or _PORTS[matched[1]])
+    address = Address(scheme=matched[1], host=matched[2].strip("[]"), port=port)
+    return address, (matched[4] or "").rstrip("/") + "/add-checkpoint"
+
+
+def _ask(desk: Desk, at: tuple[Address, str], seer: Key) -> SignedNote:
+    """Return the book's checkpoint with the witness's lines; raise `TraceError` when it refuses.
+
+    A witness that saw another length than the sidecars tell says so, and is asked once more.
+    """
+    request = desk.request(desk.last_size(seer))
+    status, body = anyio.run(_post, at, request.encode())
+    if status == _HTTP_CONFLICT and (size := _size(body)) not in (None, request.old):
+        request = desk.request(size or 0)
+        status, body = anyio.run(_post, at, request.encode())
+    if status != _HTTP_OK:
+        raise TraceError(_REFUSALS.get(status, f"the witness answered {status}"))
+    try:
+        return parse_answer(request.note.checkpoint, body)
+    except ValueError:
+        raise TraceError("the witness's answer is no cosignature") from None
+
+
+_REFUSALS: Final[Mapping[int, str]] = {
+    403: "the witness trusts another key for this book (403). Fix: `akaion-witness trust` there",
+    404: "the witness does not know this book (404). Fix: `akaion-witness trust` there",
+    409: "the witness saw this book with other lines (409, I4). Fix: verify the book",
+    422: "the witness saw this book with other lines (422, I4). Fix: verify the book",
+}
+
+
+def _size(body: bytes) -> int | None:
+    matched = re.fullmatch(rb"(0|[1-9][0-9]{0,15})\n", body)
+    return int(matched[1]) if matched else None
+
+
+async def _post(at: tuple[Address, str], body: bytes) -> tuple[int, bytes]:
+    # Plain http is enough: nothing in it is secret, and an answer counts by its signature.
+    transport = HttpTransport(_TIMEOUT_S, max_reply_bytes=_MAX_ANSWER, unsafe_plain_http=True)
+    headers = (("Content-Type", "text/plain; charset=utf-8"),)
+    wire = WireRequest(method="POST", address=at[0], path=at[1], headers=headers, body=body)
+    try:
+        async with transport.open(wire, credential=None) as reply:
+            return reply.status, b"".join([chunk async for chunk in reply.chunks])
+    except TransportError as error:
+        raise TraceError(f"the witness did not answer: {error}") from None
+
+
+def _report(facts: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print_json(facts)
+    else:
+        print_facts(output(), [(name.capitalize(), str(value)) for name, value in facts.items()])

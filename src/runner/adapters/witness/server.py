@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The witness over HTTP: one path, `POST /add-checkpoint`.
+
+Owns the protocol around the judge: lengths, times, statuses. Leaves every judgement to `Witness`. Says
+nothing of a request in its log but the status.
+"""
+
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Final
+
+from runner.adapters.witness.judge import MAX_REQUEST, Reply, Witness
+
+PATH: Final = "/add-checkpoint"
+_TIMEOUT_S: Final = 10.0
+
+
+class WitnessServer(ThreadingHTTPServer):
+    """Listens at `host` and `port` (0: any free one); `said` is told each status. Use `serve_forever`."""
+
+    daemon_threads = True
+
+    def __init__(self, witness: Witness, host: str, port: int, said: Callable[[int], None]) -> None:
+        self.witness = witness
+        self.said = said
+        super().__init__((host, port), _Handler)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    server: WitnessServer
+    protocol_version = "HTTP/1.1"
+    server_version = "akaion-witness"
+    sys_version = ""
+    timeout = _TIMEOUT_S
+
+    def do_POST(self) -> None:
+        """Answer a request: the name is that of the base class."""
+        length = self.headers.get("Content-Length", "")
+        if self.path != PATH:
+            reply = Reply(status=404, body=b"POST to /add-checkpoint\n")
+        elif not (length.isascii() and length.isdecimal()) or int(length[:9]) > MAX_REQUEST:
+            reply = Reply(status=413, body=b"state a length of at most 65536 bytes\n")
+        else:
+            self._answer(self.server.witness.add_checkpoint(self.rfile.read(int(length))))
+            return
+        self.close_connection = True  # what follows was not read
+        self._answer(reply)
+
+    def _answer(self, reply: Reply) -> None:
+        self.send_response(reply.status)
+        self.send_header("Content-Type", reply.media)
+        self.send_header("Content-Length", str(len(reply.body)))
+        self.end_headers()
+        self.wfile.write(reply.body)
+        self.server.said(reply.status)
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing: the base class would quote the request."""

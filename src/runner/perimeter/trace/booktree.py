@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree of a whole book: the lines of all its logs, in order, under one root.
+
+Owns reading a book for anchoring: which lines count, and that they are what their logs' keys sealed. Leaves
+verdicts to the verifier. Carries I4: a book that only grows has trees that continue each other, and one whose
+logs were written anew has not, whoever holds the keys.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from runner.kernel.errors import TraceError
+from runner.perimeter.trace.merkle import CHAIN_START, leaf_hash, root_of
+from runner.perimeter.trace.note import check_note, checkpoint, parse_vkey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookLeaves:
+    """A book as far as it can be anchored: the leaves of its lines, and where each log of it ends.
+
+    `logs` are file names with the number of leaves up to their end.
+    """
+
+    book: str
+    leaves: tuple[bytes, ...] = field(repr=False)
+    logs: tuple[tuple[str, int], ...]
+
+    @property
+    def size(self) -> int:
+        """The number of lines."""
+        return len(self.leaves)
+
+    def root(self, size: int) -> bytes:
+        """Return the root over the first `size` lines."""
+        return root_of(self.leaves[:size])
+
+    def log_at(self, size: int) -> str:
+        """Return the name of the log in which the first `size` lines end."""
+        return next(name for name, end in self.logs if size <= end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Log:
+    origin: str
+    leaves: list[bytes]
+    sealed: int  # lines up to the last seal, that one included
+
+
+def read_book_leaves(logs: Iterable[tuple[str, bytes]]) -> BookLeaves:
+    """Return the tree of the book whose logs are these, by name and content, from log 0 on.
+
+    Of a log that another one follows all whole lines count, for the follower has stated them; of the last one
+    those up to its last seal. Raises `TraceError` when there is none, one is altered, or they do not follow
+    each other.
+    """
+    leaves: list[bytes] = []
+    ends: list[tuple[str, int]] = []
+    book, last = "", None
+    for name, data in logs:
+        try:
+            log = _read(data, None if last is None else (last.origin.rpartition("/")[2], last.leaves))
+        except (ValueError, TypeError, LookupError, RecursionError):
+            raise TraceError(f"{name} is altered or out of place. Fix: verify the book") from None
+        book = log.origin.rpartition("/")[0]
+        ends.append((name, len(leaves) + len(log.leaves)))
+        leaves += log.leaves
+        last = log
+    if last is None:
+        raise TraceError("the book holds no log. Fix: run a task first")
+    cut = len(last.leaves) - last.sealed
+    size = len(leaves) - cut
+    return BookLeaves(book=book, leaves=tuple(leaves[:size]), logs=(*ends[:-1], (ends[-1][0], size)))
+
+
+def _read(data: bytes, before: tuple[str, list[bytes]] | None) -> _Log:
+    """Return the log in `data` that follows `before`, an id and leaves; raise `ValueError` and its kin.
+
+    Checked are the chain, the link to the log before, and the last seal by the log's key: its root fixes
+    every line under it.
+    """
+    lines = data.split(b"\n")[:-1]
+    leaves, prev, sealed, note = list[bytes](), CHAIN_START, 0, ""
+    header = json.loads(lines[0])["body"]
+    for seq, line in enumerate(lines):
+        record = json.loads(line)
+        if record["prev"] != prev or record["seq"] != seq:
+            raise ValueError("a line is out of place")
+        if record["kind"] == "seal":
+            sealed, note = seq + 1, record["note"]
+        leaves.append(leaf_hash(line))
+        prev = leaves[-1].hex()
+    follows = None
+    if before is not None:
+        follows = {"id": before[0], "size": len(before[1]), "root": root_of(before[1]).hex()}
+    if header.get("prev_log") != follows:
+        raise ValueError("it does not follow the log before it")
+    name, public = parse_vkey(header["vkey"])
+    text = checkpoint(name, sealed - 1, root_of(leaves[: sealed - 1]))
+    head, _, signatures = note.partition("\n\n")
+    own = "\n\n".join([head, signatures.partition("\n")[0] + "\n"])  # the first seal is the device's too
+    check_note(own, text, [(header["origin"], public)])
+    return _Log(origin=name, leaves=leaves, sealed=sealed)

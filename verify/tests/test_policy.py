@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: Apache-2.0
+"""S10: every recorded decision is the one that the policy gives, or the book lies."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import akaion_verify as av
+import bookbuilder as bb
+import pytest
+from bookbuilder import LogBuilder, Step
+
+ROOT = {"alias": "cases", "path": "/cases", "declared": "C1", "matter": None, "redactable": False}
+
+
+def grant(tool: str, *, ask: bool = False, paths: bool = False, roots: bool = False) -> dict[str, Any]:
+    return {
+        "tool": tool,
+        "effect": "read" if roots else "host",
+        "ask": ask,
+        "arguments": ["path"] if paths else [],
+        "path_arguments": ["path"] if paths else [],
+        "roots": [ROOT] if roots else [],
+    }
+
+
+GRANTS = [
+    grant("asking", ask=True),
+    grant("reading", paths=True, roots=True),
+    grant("rootless", paths=True),
+    grant("running"),
+    {**grant("starting", paths=True, roots=True), "binaries": {"git": bb.hex64("rules")}},
+]
+POLICY = json.dumps({"grants": GRANTS}, sort_keys=True, separators=(",", ":")).encode()
+DIGEST = hashlib.sha256(b"akaion-policy/1\0" + POLICY).hexdigest()
+
+
+def decision(tool: str, word: str, rule: str, **premises: object) -> Step:
+    """Return a decision that lies about nothing but what the policy says."""
+    body = {**bb.decided("one", tool, word, []), "rule": rule, "replay": premises, "class": "C0"}
+    if tool == "other":
+        body["tool_commit"] = bb.hex64("tool")
+    return Step("decision", "policy_decision", body, bb.TASK)
+
+
+def book(folder: Path, step: Step) -> None:
+    start = Step("start", "task_start", {"goal_commit": bb.hex64("goal"), "class": "C0"}, bb.TASK)
+    end = Step("end", "task_end", {"outcome": "done"}, bb.TASK)
+    LogBuilder(changes={"policy_digest": DIGEST}).open().play([start, step, end]).close().write(folder)
+
+
+def look(folder: Path, pin: Path, policy: bytes = POLICY) -> list[tuple[str, int | None]]:
+    report: Any = av.verify(folder, pin, av.parse_policy(policy))
+    return [(each["code"], each["seq"]) for each in report["reasons"]]
+
+
+RIGHT = {
+    "allowed": decision("running", "allow", "grant.running", fits=True),
+    "asked": decision("asking", "ask", "grant.asking", fits=True, meets=False),
+    "read": decision("reading", "allow", "grant.reading", fits=True, inside=True, reached=1, meets=False),
+    "no word of premises": decision("reading", "allow", "grant.reading"),
+    "no tool": decision("other", "deny", "tool-not-granted"),
+    "no fit": decision("running", "deny", "arguments-invalid", fits=False),
+    "no fit, not said": decision("running", "deny", "arguments-invalid"),
+    "outside": decision("reading", "deny", "path-outside-grant", fits=True, inside=False),
+    "no folder": decision("rootless", "deny", "no-path-granted", fits=True),
+    "no folder of the matter": decision(
+        "reading", "deny", "no-path-granted", fits=True, inside=True, reached=0
+    ),
+    "no such command": decision("starting", "deny", "command-not-granted", fits=True, command=False),
+    "a command": decision(
+        "starting", "allow", "grant.starting", fits=True, command=True, inside=True, reached=1
+    ),
+    "matters": decision("reading", "ask", "matters-meet", fits=True, inside=True, reached=2, meets=True),
+    "denied beyond the policy": decision("running", "deny", "restored-value-to-sink", fits=True),
+}
+LIES = {
+    "a tool without a grant": decision("helping", "allow", "grant.helping"),
+    "allowed instead of asked": decision("asking", "allow", "grant.asking"),
+    "asked instead of allowed": decision("running", "ask", "grant.running"),
+    "another grant's rule": decision("running", "allow", "grant.reading"),
+    "arguments that do not fit": decision("running", "allow", "grant.running", fits=False),
+    "a path outside": decision("reading", "allow", "grant.reading", fits=True, inside=False),
+    "paths and no folder": decision("rootless", "allow", "grant.rootless"),
+    "no folder reached": decision("reading", "allow", "grant.reading", reached=0),
+    "a command against the rules": decision("starting", "allow", "grant.starting", command=False),
+    "a command of a tool that starts none": decision("running", "deny", "command-not-granted"),
+    "matters that meet": decision("reading", "allow", "grant.reading", meets=True),
+    "denied for a wrong reason": decision("running", "deny", "path-outside-grant"),
+    "denied, and it fits": decision("running", "deny", "arguments-invalid", fits=True),
+    "a word beyond the policy that allows": decision("helping", "allow", "origin-unknown"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(RIGHT))
+def test_s10_a_decision_that_the_policy_gives_passes(folder: Path, pin: Path, name: str) -> None:
+    book(folder, RIGHT[name])
+    assert look(folder, pin) == []
+
+
+@pytest.mark.parametrize("name", sorted(LIES))
+def test_s10_a_lying_book_sealed_with_the_real_keys_fails(folder: Path, pin: Path, name: str) -> None:
+    book(folder, LIES[name])
+    assert av.verify(folder, pin, av.Policy(DIGEST))["verdict"] == "PASS"
+    assert look(folder, pin) == [("decision-differs", 3)]
+
+
+def test_s10_another_policy_is_refused_by_its_digest_and_not_replayed(folder: Path, pin: Path) -> None:
+    book(folder, RIGHT["allowed"])
+    other = json.dumps({"grants": []}, separators=(",", ":")).encode()
+    assert look(folder, pin, other) == [("policy-differs", 0)]
+
+
+def test_s10_what_a_person_lets_go_is_not_judged_by_the_policy(folder: Path, pin: Path) -> None:
+    first = LogBuilder(changes={"policy_digest": DIGEST}).open().play(bb.story())
+    released = [b'"tool":"release"' in line for line in first.lines]
+    first.write(folder)
+    where = [seq for code, seq in look(folder, pin) if code == "decision-differs"]
+    assert any(released)
+    assert not any(released[seq] for seq in where if seq is not None)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"",
+        b"[]",
+        b"{}",
+        b'{"grants": []}',
+        b'{"grants":[{}]}',
+        POLICY.replace(b'"ask":true', b'"ask":1'),
+        POLICY.replace(b'"roots":[]', b'"roots":null'),
+    ],
+    ids=["empty", "list", "no grants", "not canonical", "no members", "wrong type", "null"],
+)
+def test_a_file_that_is_no_policy_is_wrong_usage(
+    folder: Path, pin: Path, tmp_path: Path, line: bytes
+) -> None:
+    file = tmp_path / "policy.json"
+    file.write_bytes(line + b"\n")
+    program = [sys.executable, "-I", "-S", av.__file__, folder, "--pin", pin, "--policy", file]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.returncode, "akaion policy export" in done.stderr) == (64, True)
+
+
+def test_the_command_replays_by_a_policy_in_a_file(folder: Path, pin: Path, tmp_path: Path) -> None:
+    book(folder, LIES["allowed instead of asked"])
+    file = tmp_path / "policy.json"
+    file.write_bytes(POLICY + b"\n")
+    program = [sys.executable, "-I", "-S", av.__file__, folder, "--pin", pin, "--policy", file]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "FAIL: decision-differs, log 0, seq 3" in done.stdout
