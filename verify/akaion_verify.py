@@ -786,10 +786,7 @@ def matters_after(decision: Body) -> Optional[int]:
 GRANT = record_of(
     "tool=name effect=name ask=boolean arguments=list path_arguments=list roots=list binaries?=object"
 )
-BEYOND_POLICY = [  # what the perimeter denies whatever the policy says
-    ("deny", rule)
-    for rule in ("arguments-unbounded", "origin-unknown", "restored-value-to-sink", "tool-not-granted")
-]
+BEYOND_POLICY = {"arguments-unbounded", "origin-unknown", "restored-value-to-sink", "tool-not-granted"}
 
 
 @dataclass(frozen=True)
@@ -816,8 +813,10 @@ def policy_answer(grants: Dict[str, Body], body: Body) -> Tuple[str, str]:
     A premise that is not stated is the one that the recorded rule speaks of.
     """
     rule, said, grant = body["rule"], body["replay"], grants.get(body["tool"])
-    if body["tool"] == "release":  # not of the policy: S12 judges it
-        return body["decision"], rule
+    if body["tool"] == "release" or (body["decision"] == "deny" and rule in BEYOND_POLICY):
+        return body[
+            "decision"
+        ], rule  # the one is judged by S12, the other is denied whatever the policy says
     if grant is None:
         return "deny", "tool-not-granted"
     for name, holds in (
@@ -853,9 +852,6 @@ class Rules:
         self.entries = 0
         self.unsealed = 0
         self.last_seal = 0
-        self.handlers: Dict[str, Callable[[int, int, Scope, Body], None]] = {
-            kind: getattr(self, f"_{kind}") for kind in BODIES if hasattr(self, f"_{kind}")
-        }
 
     def seal(self, seq: int) -> None:
         """Take note of a valid seal."""
@@ -876,8 +872,9 @@ class Rules:
         if scope is None:
             self.report("task-not-open", seq)
             return
-        if kind in self.handlers:
-            self.handlers[kind](seq, record["ts"], scope, body)
+        handler: Optional[Callable[[int, int, Scope, Body], None]] = getattr(self, f"_{kind}", None)
+        if handler is not None:
+            handler(seq, record["ts"], scope, body)
         scope.counts[kind] = scope.counts.get(kind, 0) + 1
         if kind == "task_end":
             del self.tasks[task]
@@ -947,7 +944,7 @@ class Rules:
         call = body["call_id"]
         self._join(seq, body["inputs"])
         stated = (body["decision"], body["rule"])
-        if self.grants is not None and stated not in (*BEYOND_POLICY, policy_answer(self.grants, body)):
+        if self.grants is not None and stated != policy_answer(self.grants, body):
             self.report("decision-differs", seq)
         if body["tool"] == "other" and body["decision"] != "deny":
             self.report("unknown-tool-allowed", seq)
@@ -2020,16 +2017,12 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
     if command == "verify":
         policies = parser.add_mutually_exclusive_group()
-        for option, kind, word, text in (
-            ("--policy-digest", digest_argument, "HEX", "policy to require (S6)"),
-            (
-                "--policy",
-                policy_argument,
-                "FILE",
-                "policy to require, and to repeat every decision by (S6, S10)",
-            ),
-        ):
-            policies.add_argument(option, dest="policy", type=kind, metavar=word, help=text)
+        policies.add_argument(
+            "--policy-digest", dest="policy", type=digest_argument, help="policy to require (S6)"
+        )
+        policies.add_argument(
+            "--policy", type=policy_argument, help="file with it, to repeat decisions by (S10)"
+        )
         state = "your file of what you saw before: checked, then brought on"
         parser.add_argument("--state", type=Path, help=state)
         seer = "file with the verifier key of a witness whose cosignatures beside the logs count; repeatable"

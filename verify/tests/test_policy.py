@@ -91,7 +91,7 @@ LIES = {
     "a command against the rules": decision("starting", "allow", "grant.starting", command=False),
     "a command of a tool that starts none": decision("running", "deny", "command-not-granted"),
     "matters that meet": decision("reading", "allow", "grant.reading", meets=True),
-    "denied for a wrong reason": decision("running", "deny", "path-outside-grant"),
+    "denied for a wrong reason": decision("running", "deny", "path-outside-grant", inside=True),
     "denied, and it fits": decision("running", "deny", "arguments-invalid", fits=True),
     "a word beyond the policy that allows": decision("helping", "allow", "origin-unknown"),
 }
