@@ -15,6 +15,7 @@ import json
 import os
 import resource
 from collections.abc import Iterator
+from io import FileIO
 from pathlib import Path
 from typing import Final
 
@@ -27,7 +28,6 @@ from runner.kernel.errors import SandboxUnavailable
 KILLED: Final = 137
 """The status of a program that was ended from outside: 128 and SIGKILL."""
 _NOBODY: Final = "65534"
-_STATUS_BYTES: Final = 1 << 16
 _TRIAL_S: Final = 10.0
 _LOCALE: Final = Path("/usr/lib/locale/C.utf8")
 _WALLS: Final = (
@@ -69,7 +69,7 @@ class Bubblewrap:
             command = [bwrap, *_arguments(job, ours)]
             with started(command, env=ENVIRONMENT, cwd="/", handles=handles) as process:
                 telling.close()
-                _limit(_member(told.read(_STATUS_BYTES) or b"", "child-pid"), job.limits)
+                _limit(_member(_first_line(told), "child-pid"), job.limits)
                 release.write(b"\n")
                 heard = process.hear_out(
                     end=process.kill, wall_s=job.limits.wall_s, most=job.limits.output_bytes
@@ -126,6 +126,14 @@ def _bwrap() -> str:
     return str(program)
 
 
+def _first_line(told: FileIO) -> bytes:
+    """Return what bubblewrap tells first, which it may write in pieces; less than a line when it ended."""
+    line = b""
+    while not line.endswith(b"\n") and (piece := told.read(1)):
+        line += piece
+    return line
+
+
 def _member(documents: bytes, name: str) -> int | None:
     """Return the number `name` of what bubblewrap told, one JSON document a line; None without one."""
     for line in documents.splitlines():
@@ -139,7 +147,7 @@ def _member(documents: bytes, name: str) -> int | None:
 
 
 def _limit(process: int | None, limits: Limits) -> None:
-    """Put `limits` on the first process inside; raise `SandboxUnavailable` if they cannot be had."""
+    """Put `limits` on the first process inside; raise `SandboxUnavailable` without one, or if they fail."""
     bounds = {
         resource.RLIMIT_CPU: limits.cpu_s,
         resource.RLIMIT_AS: limits.memory_bytes,
@@ -149,7 +157,7 @@ def _limit(process: int | None, limits: Limits) -> None:
         resource.RLIMIT_CORE: 0,
     }
     if process is None:
-        return  # it ended before there was one, and nothing will run
+        raise SandboxUnavailable(_NO_NAMESPACES)
     try:
         for which, most in bounds.items():
             resource.prlimit(process, which, (most, most))
