@@ -43,7 +43,7 @@ ELSEWHERE: Final = {
     "response_mitm": INBOUND,
     "mcp_chain": TOOL_SERVER,
     "mcp_tool": TOOL_SERVER,
-    "shell_obfuscation": "no shipped tool starts a program",
+    "shell_obfuscation": "the shell tool has no shell: see tests/adversarial/test_shell_commands.py",
     "ssrf_bypass": "where it goes: see DESTINATION; the address of a backend is the profile's",
     "websocket_dlp": "no transport speaks WebSocket",
     "a2a-msg-injection-hijack-004": ORDERS,
