@@ -30,6 +30,8 @@ from runner.perimeter.trace.records import (
     Backend,
     Ceiling,
     Close,
+    Egress,
+    EgressResult,
     Header,
     HostTool,
     PrevLog,
@@ -85,7 +87,8 @@ class HeaderFacts:
 class Trace:
     """An open log. Made by `Trace.open`; safe to use from several threads, not after a fork.
 
-    A task that starts while no other is open, in a log that is half full or a day old, starts the next log.
+    A task that starts while no other is open, in a log that is half full or a day old, starts the next log:
+    nothing of a task stands in two logs, nor of a send.
 
     As a context manager it closes itself, with reason `error` when an exception leaves the block.
     """
@@ -113,6 +116,7 @@ class Trace:
         self._began = 0.0
         self._tasks: dict[str, Counter[str]] = {}
         self._past_tasks: set[str] = set()
+        self._sends: set[str] = set()  # outside any task, and their result is to come
         self._backends: dict[str, Backend] = {}  # the latest record of each
         self._block_numbers = count()
         self._log_no, self._log_id = 0, ""
@@ -207,8 +211,8 @@ class Trace:
         A full batch, or one older than `seal_ms`, is sealed and synced here. Raises `TooLate` when the time
         on the record would not be `before` this one, in microseconds since 1970; `TraceError` when the
         record does not fit its task or the log is full, and `TraceUnavailable` when it is closed, broken or
-        forked, or the disk or the clock fails. A full log still takes the end of every open task, and then
-        rotates.
+        forked, or the disk or the clock fails. A full log still takes the end of every open task, and the
+        result of every send outside a task, and then rotates.
         """
         self._refuse_fork()
         if isinstance(record, Header | Recovery | Close):
@@ -217,7 +221,7 @@ class Trace:
             self._rotate_if_due()
         with self._lock:
             self._refuse_unless_open()
-            if self._is_full() and not isinstance(record, TaskEnd):
+            if self._is_full() and not self._ends(record):
                 raise TraceError(
                     f"the log holds {MAX_RECORDS} records. Fix: end the tasks that are open in it"
                 )
@@ -331,7 +335,7 @@ class Trace:
         with self._committer, self._lock:
             self._refuse_unless_open()
             old = self._clock.monotonic() - self._began >= ROTATE_AFTER_S
-            if self._tasks or not (old or self._chain.size > MAX_RECORDS // 2):
+            if self._tasks or self._sends or not (old or self._chain.size > MAX_RECORDS // 2):
                 return
             with self._broken_by_any_error():
                 self._finish("rotated")
@@ -346,8 +350,14 @@ class Trace:
                     self._add(backend, None)
 
     def _is_full(self) -> bool:
-        """Return whether the rest is needed: an end and a seal for each open task, and the close."""
-        return self._chain.size + 2 * (len(self._tasks) + 3) > MAX_RECORDS
+        """Return whether the rest is needed: an end and a seal for what is open, and the close."""
+        return self._chain.size + 2 * (len(self._tasks) + len(self._sends) + 3) > MAX_RECORDS
+
+    def _ends(self, record: Record) -> bool:
+        """Return whether there is always room for `record`: it ends a task, or a send outside any."""
+        return isinstance(record, TaskEnd) or (
+            isinstance(record, EgressResult) and record.send_id in self._sends
+        )
 
     def _header(self, log_id: str, prev: PrevLog | None) -> Header:
         facts, chain = self._facts, self._chain
@@ -405,6 +415,10 @@ class Trace:
                 self._unsealed_since = self._clock.monotonic()
             if task is not None:
                 self._count(record, task)
+            elif isinstance(record, Egress) and record.decision != "denied":
+                self._sends.add(record.send_id)
+            elif isinstance(record, EgressResult):
+                self._sends.discard(record.send_id)
             if isinstance(record, Backend):
                 self._backends[record.name] = record
             if self._chain.unsealed >= self._facts.seal_every:

@@ -375,6 +375,62 @@ def test_i4_a_log_gives_way_after_a_day(studio: "Studio") -> None:
     assert [len(log) for log in logs_of(studio)] == [12, 12]
 
 
+def ask(trace: Trace, *, denied: bool = False) -> r.Egress:
+    """Ask a backend about itself, outside any task."""
+    sent = r.Egress(
+        call_id=trace.mint_id(),
+        send_id=trace.mint_id(),
+        channel="inference",
+        backend="local",
+        locality=Locality.L0,
+        data_class=DataClass.C0,
+        decision="denied" if denied else "allowed",
+        reason="class-above-ceiling" if denied else None,
+        payload_commit="0" * 64,
+        bytes=0,
+    )
+    trace.append(sent)
+    return sent
+
+
+def answer(trace: Trace, sent: r.Egress) -> None:
+    trace.append(r.EgressResult(call_id=sent.call_id, send_id=sent.send_id, status="ok", bytes=0))
+
+
+def test_i4_a_send_outside_any_task_has_its_result_in_its_own_log(studio: "Studio") -> None:
+    """One thread asks a server about itself while another starts the task that a new log begins with."""
+    with studio.open() as trace:
+        trace.append(LOCAL)
+        ask(trace, denied=True)
+        first, second = ask(trace), ask(trace)
+        studio.clock.advance(90_000)
+        run_task(trace)
+        answer(trace, first)
+        run_task(trace)
+        assert len(studio.store.files) == 1
+        answer(trace, second)
+        run_task(trace)
+    found = [[each["kind"] for each in log if each["kind"].startswith("egress")] for log in logs_of(studio)]
+    assert found == [["egress"] * 3 + ["egress_result"] * 2, []]
+
+
+@pytest.mark.usefixtures("small")
+def test_i7_a_full_log_takes_the_result_of_a_send_outside_any_task(studio: "Studio") -> None:
+    with studio.open(seal_every=1) as trace:
+        trace.append(LOCAL)
+        sent, task = ask(trace), start(trace)
+        with pytest.raises(TraceError, match="open in it"):
+            for _ in range(40):
+                trace.append(STEP, task=task)
+        with pytest.raises(TraceError, match="open in it"):
+            answer(trace, replace(sent, send_id="0" * 32))
+        answer(trace, sent)
+        with pytest.raises(TraceError, match="open in it"):
+            answer(trace, sent)
+    assert len(records_of(studio.log)) <= 40
+    assert kinds_of(studio.log)[-2:] == ["close", "seal"]
+
+
 @pytest.mark.usefixtures("small")
 def test_i4_a_task_lives_in_one_log_however_long_it_lasts(studio: "Studio") -> None:
     with studio.open() as trace:
