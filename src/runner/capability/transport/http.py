@@ -79,7 +79,7 @@ class HttpTransport:
         large.
         """
         deadline = anyio.current_time() + self._timeout_s
-        async with httpx.AsyncHTTPTransport(verify=self._tls, trust_env=False, retries=0) as connection:
+        async with _unlogged_at_its_end(verify=self._tls) as connection:
             with _translated(wire.address, deadline):
                 response = await self._send(connection, wire, credential)
             chunks = _Chunks(response, wire.address, deadline, self._max_reply_bytes)
@@ -193,6 +193,17 @@ def _unlogged() -> Iterator[None]:
         yield
     finally:
         _ours.reset(token)
+
+
+@asynccontextmanager
+async def _unlogged_at_its_end(verify: ssl.SSLContext) -> AsyncIterator[httpx.AsyncHTTPTransport]:
+    """Yield a connection of the HTTP library; a server may keep it open, and its end is not logged."""
+    connection = httpx.AsyncHTTPTransport(verify=verify, trust_env=False, retries=0)
+    try:
+        yield connection
+    finally:
+        with _unlogged():
+            await connection.aclose()
 
 
 @contextmanager

@@ -242,6 +242,16 @@ async def test_i12_what_a_server_says_is_in_no_log_of_the_http_library(
     assert CANARY not in caplog.text
 
 
+async def test_i12_the_end_of_a_connection_that_the_server_keeps_open_is_in_no_log_either(
+    everything_logged: Callable[[], list[logging.LogRecord]],
+) -> None:
+    async with silent_server(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") as (address, _, gone):
+        assert await exchange(HttpTransport(5.0), wire(address)) == (200, b"ok")
+        with anyio.fail_after(5):
+            await gone.wait()
+    assert everything_logged() == []
+
+
 async def test_i12_a_connection_that_fails_is_in_no_log_of_the_http_library(
     everything_logged: Callable[[], list[logging.LogRecord]],
 ) -> None:
