@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The checks behind the patterns: check digits, lengths, and what a secret looks like.
+"""The checks behind the patterns: check digits and lengths. What a secret looks like is in `passwords`.
 
 Owns the functions a rule's `check` may name. Each is pure and total over ASCII strings of bounded
 length (the patterns bound it), and returns the number of leading characters it accepts, 0 for none.
@@ -11,8 +11,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-import stdnum.iban
-import stdnum.luhn
+from stdnum import numdb
 from stdnum.at import vnr
 from stdnum.be import nn
 from stdnum.bg import egn
@@ -28,8 +27,7 @@ from stdnum.gb import nhs
 from stdnum.gr import amka
 from stdnum.hr import oib
 from stdnum.ie import pps
-from stdnum.iso7064 import mod_97_10
-from stdnum.it import codicefiscale, iva
+from stdnum.it import codicefiscale
 from stdnum.nl import bsn
 from stdnum.pl import pesel
 from stdnum.pt import nif
@@ -39,35 +37,14 @@ from stdnum.si import emso
 
 from runner.perimeter.classify.model import Check
 
-# Lengths of an IBAN by country, from the public register of ISO 13616.
-_IBAN_LENGTHS: Final = {
-    country: length
-    for length, countries in {
-        15: "NO",
-        16: "BE BI",
-        18: "DK FI FO GL NL SD",
-        19: "MK SI",
-        20: "AT BA EE KZ LT LU XK",
-        21: "CH CR HR LI LV",
-        22: "BG BH DE GB GE IE ME RS",
-        23: "AE GI IL IQ TL",
-        24: "AD CZ ES MD PK RO SA SE SK TN VG",
-        25: "LY PT ST",
-        26: "IS TR",
-        27: "BY DJ FR GR IT MC MR SM",
-        28: "AL AZ CY DO GT HU LB PL",
-        29: "BR EG PS QA UA",
-        30: "JO KW MU",
-        31: "MT SC",
-    }.items()
-    for country in countries.split()
-}
-
 _CARD_LENGTHS: Final = {"3": (15,), "4": (13, 16, 19), "5": (16,), "2": (16,), "6": (16, 19)}
 
 
+_SIGNS: Final = {code: None for code in range(0x80) if not chr(code).isalnum()}
+
+
 def _compact(candidate: str) -> str:
-    plain = candidate if candidate.isalnum() else "".join(filter(str.isalnum, candidate))
+    plain = candidate if candidate.isalnum() else candidate.translate(_SIGNS)
     return plain.upper()
 
 
@@ -122,25 +99,66 @@ def codice_fiscale(candidate: str) -> int:
     return codice_fiscale_in_any_case(candidate) if _one_case(candidate) else 0
 
 
+_DOUBLED: Final = bytes.maketrans(b"0123456789", b"0246813579")
+"""For a digit the sum of the digits of its double, as Luhn's formula adds them."""
+
+
+def luhn(digits: str) -> bool:
+    """Say whether the last of `digits` (ASCII digits, at least one) is right by Luhn's formula."""
+    signs = digits.encode("ascii")[::-1]
+    return (sum(signs[::2]) + sum(signs[1::2].translate(_DOUBLED)) - 0x30 * len(signs)) % 10 == 0
+
+
+_OFFICES: Final = frozenset({*(f"{office:03}" for office in range(1, 101)), "120", "121", "888", "999"})
+"""Offices that issue Italian VAT numbers: the eighth to the tenth digit."""
+
+
 def partita_iva(candidate: str) -> int:
-    """Accept eleven digits with a valid check digit (also the 11-digit provisional codice fiscale)."""
-    return len(candidate) if iva.is_valid(candidate) else 0
+    """Accept eleven digits with a valid check digit (also the 11-digit provisional codice fiscale).
+
+    As `stdnum.it.iva`, which takes five times as long: texts may be nothing but candidates.
+    """
+    right = candidate[7:10] in _OFFICES and luhn(candidate) and candidate[:7] != "0000000"
+    return len(candidate) if right else 0
+
+
+_IBAN_COUNTRIES: Final = (
+    "AD AE AL AT AZ BA BE BG BH BI BR BY CH CR CY CZ DE DJ DK DO EE EG ES FI FK FO FR GB GE GI GL GR "
+    "GT HN HR HU IE IL IQ IS IT JO KW KZ LB LC LI LT LU LV LY MC MD ME MK MN MR MT MU NI NL NO OM PK "
+    "PL PS PT QA RO RS RU SA SC SD SE SI SK SM SO ST SV TL TN TR UA VA VG XK YE"
+)
+"""Those of the public register of ISO 13616 that python-stdnum has."""
+_OF_KIND: Final = {"n": "[0-9]", "a": "[A-Z]", "c": "[0-9A-Z]"}
+
+
+def _iban_signs(country: str) -> list[str]:
+    """Return of what kind each sign behind country and check digits is: a pattern for each."""
+    structure = numdb.get("iban").info(country)[0][1]["bban"]
+    parts = re.findall("([0-9]+)!([nac])", structure)
+    return [_OF_KIND[kind] for size, kind in parts for _ in range(int(size))]
+
+
+_IBANS: Final = {country: _iban_signs(country) for country in _IBAN_COUNTRIES.split()}
+_IBAN_BANKS: Final = {country: re.compile("".join(signs)) for country, signs in _IBANS.items()}
+IBAN_BEGINS: Final = {country: tuple(signs[:2]) for country, signs in _IBANS.items()}
+"""For a country which signs the two behind its check digits are: words in a text are seldom those."""
+_VALUES: Final = {ord(letter): str(value) for value, letter in enumerate(_LETTERS, start=10)}
 
 
 def iban(candidate: str) -> int:
-    """Accept the leading part of `candidate` that is an IBAN, and give back the words after it."""
+    """Accept the leading part of `candidate` that is an IBAN, and give back the words after it.
+
+    Lists of a country's banks are never complete: its own check of the bank is not asked for.
+    """
     compact = _compact(candidate)
-    length = _IBAN_LENGTHS.get(compact[:2], 0)
-    compact = compact[:length]
-    if not length or len(compact) < length:
+    country = compact[:2]
+    bank = _IBAN_BANKS[country].match(compact, 4) if country in _IBAN_BANKS else None
+    if bank is None:
         return 0
-    if not mod_97_10.is_valid(compact[4:] + compact[:4]):
+    compact, length = compact[: bank.end()], bank.end()
+    if int((compact[4:] + compact[:4]).translate(_VALUES)) % 97 != 1:
         return 0
-    if not stdnum.iban.is_valid(
-        compact, check_country=False
-    ):  # lists of a country's banks are never complete
-        return 0
-    return _prefix_with(candidate, length)
+    return len(candidate) if len(candidate) == length else _prefix_with(candidate, length)
 
 
 def _prefix_with(candidate: str, count: int) -> int:
@@ -158,81 +176,7 @@ def card(candidate: str) -> int:
     compact = _compact(candidate)
     if len(compact) not in _CARD_LENGTHS.get(compact[:1], ()) or len(set(compact)) == 1:
         return 0
-    return len(candidate) if stdnum.luhn.is_valid(compact) else 0
-
-
-_PLACEHOLDER: Final = re.compile("x{3,}|example|changeme|placeholder|your|redacted")
-"""A word that stands for a value. Beside other letters, or words of people, it may be part of one."""
-_NOTHING: Final = frozenset({"none", "null"})
-_SECRET: Final = re.compile("(?:token|secret|key|credential)s?")
-_PROGRAM: Final = re.compile(
-    f"{_SECRET.pattern}|access|api|auth|aws|bit|cached|client|completion|config|context|count|csrf|db|env|file|id|"
-    "input|jwt|k8s|limit|max|min|name|num|oauth|output|passwd|password|path|prompt|ref|refresh|s3|size|type|url|"
-    "value"
-)
-"""Words that names in programs are made of: closed, and none that people choose. One more frees passwords."""
-_PART: Final = re.compile("(k8s|s3|[a-z]+)?([0-9]{0,3})")
-"""A word of a name that programmers give: `max`, `tokens2`, `k8s`; or a short number."""
-_MASK: Final = re.compile(r"\*{3,}|\.{3,}")
-_SHOWN: Final = 6
-"""Letters and digits that a masked secret may still show."""
-
-
-_REFERENCE: Final = re.compile(
-    r"[<{(\[]|\$(?:[{(]|(?:[A-Z_][0-9A-Z_]*|[a-z_]+)$)|%(?:\(|[0-9A-Z_a-z]+%)|[A-Za-z_][0-9A-Z_a-z.:]*\(|os\.environ"
-)
-"""A template (`<password>`, `${VAR}`, `%VAR%`), a variable of a shell, a call or attribute of a program."""
-
-
-def _words_of(value: str) -> list[str]:
-    """Return the words of a name, in one case and with one short number at most; none for what is no name."""
-    plain = value.strip("!?#").replace("-", "_").replace(".", "_")
-    if plain not in (plain.lower(), plain.upper()):
-        return []  # a name is not written in both; what is generated is
-    found = [_PART.fullmatch(part) for part in plain.lower().split("_") if part]
-    parts = [(match[1] or "", match[2]) for match in found if match is not None]
-    if len(parts) < len(found) or sum(number != "" for _, number in parts) > 1:
-        return []
-    return [word for word, _ in parts if word]
-
-
-def _is_placeholder(value: str) -> bool:
-    """Say whether `value` is a placeholder and nothing else (`your_api_key`, `none`), or masked."""
-    if _MASK.search(value):
-        return sum(map(str.isalnum, value)) <= _SHOWN
-    words = _words_of(value)
-    others = [word for word in words if not _PLACEHOLDER.fullmatch(word)]
-    if len(others) == len(words):
-        return len(words) == 1 and words[0] in _NOTHING
-    return all(map(_PROGRAM.fullmatch, others))
-
-
-def _names_a_secret(value: str) -> bool:
-    """Say whether `value` is what programs call a secret, every word of it: `max_tokens2`, `k8s-secret`."""
-    words = _words_of(value)
-    return len(words) > 1 and all(map(_PROGRAM.fullmatch, words)) and any(map(_SECRET.fullmatch, words))
-
-
-def secret_value(candidate: str) -> int:
-    """Accept what follows `token=` as `password_value` does, unless it is the name of a secret."""
-    return 0 if _names_a_secret(candidate.rstrip(".,;:)!?")) else password_value(candidate)
-
-
-def password_value(candidate: str) -> int:
-    """Accept what follows `password=` when it looks chosen or generated, not like a word or a variable.
-
-    At least six characters, of two kinds out of letters, digits and signs; no placeholder, no template
-    (`${VAR}`, `<password>`), no call or attribute of a program. A password may look like any name.
-    """
-    value = candidate.rstrip(".,;:)!?")
-    if len(value) < 6 or _is_placeholder(value) or _REFERENCE.match(value):  # noqa: PLR2004 - shortest secret
-        return 0
-    if len(set(value)) < 4:  # noqa: PLR2004 - "aaaa", "1212"
-        return 0
-    letters = any(character.isalpha() for character in value)
-    digits = any(character.isdigit() for character in value)
-    signs = any(not character.isalnum() and character not in "._-/'" for character in value)
-    return len(value) if digits + letters + signs > 1 else 0
+    return len(candidate) if luhn(compact) else 0
 
 
 def stdnum_check(is_valid: Callable[[str], bool]) -> Check:

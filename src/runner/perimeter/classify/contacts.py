@@ -66,6 +66,7 @@ _DATE: Final = (
     rf"{_DAY_IN_WORDS} {_MONTH} (?:mille|duemila)[a-z]{{0,30}})"
 )
 _NAME: Final = WORD
+_FIRST: Final = "(?:(?i:de|di|da|del|della|lo|la) )?[A-Z]"
 _NAMES: Final = (
     rf"(?:(?i:de|di|da|del|della|lo|la) )?{_NAME}(?: (?:(?:de|di|da|del|della|lo|la) )?{_NAME}){{0,3}}"
 )
@@ -110,7 +111,7 @@ CONTACTS: Final = (
         check=phones.national,
         context=_CALL,
         needs_context=True,
-        trigger=r"[0-9]{2}\)?(?:[ ./\-]{0,3}[0-9]){2}",  # any first digit: else too many states
+        trigger=r"[0-9]{2}\)?(?:[ ./\-]{0,3}[0-9]){4}",  # any first digit: else too many states
     ),
     Rule(
         name="phone-mobile",
@@ -151,7 +152,7 @@ CONTACTS: Final = (
         pattern=rf"{_EDGE}({_STREET}(?:[A-Za-z0-9'.]{{1,24}} ){{0,5}}[A-Za-z'.]{{2,24}}{_NUMBER}{_TOWN})",
         context=r"(?i)resident|residenza|domicil|abita|dimora|indirizzo|recapito|lives at|address",
         needs_context=True,
-        trigger=_STREET,
+        trigger=rf"{_EDGE}{_STREET}(?:[A-Za-z0-9'.]+ ){{0,5}}[A-Za-z'.]+{_NUMBER}",
     ),
     Rule(
         name="birth-date",
@@ -171,7 +172,7 @@ CONTACTS: Final = (
         pattern=rf"{_EDGE}{_PRIVATE_TITLE}({_NAMES})",
         check=names.titled_name,
         context=r"(?i)sig|client|pazient|assistit|imputat|indagat|m[rs]",
-        trigger=_PRIVATE_TITLE,
+        trigger=rf"{_EDGE}{_PRIVATE_TITLE}{_FIRST}",
     ),
     Rule(
         name="professional-by-title",
@@ -179,7 +180,7 @@ CONTACTS: Final = (
         data_class=_C1,
         pattern=rf"{_EDGE}{_PROFESSIONAL_TITLE}({_NAMES})",
         context=r"(?i)avv|dott|prof|notaio|geom|ing|rag",
-        trigger=_PROFESSIONAL_TITLE,
+        trigger=rf"{_EDGE}{_PROFESSIONAL_TITLE}{_FIRST}",
     ),
     *PERSONS,
     *ORGANISATIONS,

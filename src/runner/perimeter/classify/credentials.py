@@ -9,7 +9,7 @@ Carries I6: a credential that was pasted does not leave, in the clear or encoded
 from typing import Final
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import checks
+from runner.perimeter.classify import passwords
 from runner.perimeter.classify.model import Check, Rule, whole
 
 _EDGE: Final = r"(?:^|[^0-9A-Za-z])"
@@ -91,7 +91,7 @@ CREDENTIALS: Final = (
         kind="bearer_token",
         data_class=DataClass.C3,
         pattern=rf"(?i){_EDGE}(?:bearer|authorization: ?(?:basic|token)) ([0-9A-Za-z._~+/\-]{{16,200}}=*)",
-        check=checks.secret_value,
+        check=passwords.secret_value,
         distinctive=True,
         trigger=r"(?i)(?:bearer|basic|token) [0-9A-Za-z._~+/\-]",
     ),
@@ -103,7 +103,7 @@ CREDENTIALS: Final = (
         distinctive=True,
         trigger=r"://[^\s/@]+@",
     ),
-    *_named("password", _PASSWORDS, checks.password_value),
-    *_named("secret", _TOKENS, checks.secret_value),
+    *_named("password", _PASSWORDS, passwords.password_value),
+    *_named("secret", _TOKENS, passwords.secret_value),
 )
 """Every credential rule. Those under a name hit a text that is one word and whose `source` names a secret."""

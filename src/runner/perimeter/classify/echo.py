@@ -141,7 +141,7 @@ class EchoIndex:
 
     def _words(self, reading: Reading) -> list[bytes]:
         """Return the words of `reading` without those of entries of the own and public registers."""
-        return self._registers.known.without(reading.data, reading.words)
+        return self._registers.known.without(reading.words)
 
     def _marks(self, words: Sequence[bytes]) -> Iterator[int]:
         """Return the fingerprints of `words`, in order."""

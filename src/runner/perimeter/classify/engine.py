@@ -9,7 +9,8 @@ call changes; total over `str`.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -87,6 +88,10 @@ class _Verdicts:
         return accepted
 
 
+_Covered = dict[tuple[str, DataClass], bytearray]
+"""For a kind and a class the bytes of a reading that something of them was found in."""
+
+
 class _Hit(NamedTuple):
     """A span, and what the rule that found it means."""
 
@@ -101,7 +106,7 @@ class Classifier:
     Raises `ValueError` when a pattern is not RE2 syntax.
     """
 
-    __slots__ = ("_detectors", "_prefilter", "_registers", "_topics", "_vocabulary", "version")
+    __slots__ = ("_detectors", "_needing", "_prefilter", "_registers", "_topics", "_vocabulary", "version")
 
     def __init__(self, rules: Iterable[Rule] = RULES, registers: Registers | None = None) -> None:
         detectors = tuple(
@@ -116,6 +121,7 @@ class Classifier:
         self._detectors = detectors
         self._registers = Registers() if registers is None else registers
         rules = [detector.rule for detector in detectors]
+        self._needing = frozenset(index for index, rule in enumerate(rules) if rule.needs_context)
         self._topics = frozenset(index for index, rule in enumerate(rules) if rule.role is Role.TOPIC)
         self._prefilter = Prefilter([rule.trigger or rule.pattern for rule in rules])
         self._vocabulary = Prefilter([rule.context if rule.needs_context else _NEVER for rule in rules])
@@ -129,14 +135,15 @@ class Classifier:
         a number under the key `iban` is as good as one behind the word. Time is linear in the
         length of `text`. Raises nothing for any `str`.
         """
-        name, verdicts = fold(source or "").data, _Verdicts()
+        name, verdicts = fold(source).data if source else b"", _Verdicts()
         readings = [(reading, self._prefilter.hits(reading.data)) for reading in every_reading(text)]
         hits = [
             hit
             for reading, seen in readings
             for hit in self._hits(reading, seen - self._topics, name, verdicts)
         ]
-        hits += [hit for reading, _ in readings for hit in _clients(self._registers.clients, reading)]
+        if self._registers.clients:
+            hits += [hit for reading, _ in readings for hit in _clients(self._registers.clients, reading)]
         hits = self._without_known(text, readings[0][0], hits)
         weaker = overruled([hit.span for hit in hits if hit.role is Role.FINDING])
         hits = [hit for hit in hits if hit.span not in weaker] if weaker else hits
@@ -155,16 +162,16 @@ class Classifier:
         )
 
     def _hits(
-        self, reading: Reading, seen: Collection[int], source: bytes, verdicts: _Verdicts
+        self, reading: Reading, seen: AbstractSet[int], source: bytes, verdicts: _Verdicts
     ) -> Iterator[_Hit]:
         """Yield the hits in `reading` of the detectors `seen`."""
-        words: Collection[int] = ()
-        if any(self._detectors[index].rule.needs_context for index in seen):
+        needing = seen & self._needing
+        if needing:
             words = self._vocabulary.hits(b"\n".join((reading.data, reading.around, source)))
+            seen -= needing - words
+        covered: _Covered = {}
         for index in sorted(seen):
-            detector = self._detectors[index]
-            if index in words or not detector.rule.needs_context:
-                yield from _search(detector, reading, source, verdicts)
+            yield from _search(self._detectors[index], reading, source, verdicts, covered)
 
     def _without_known(self, text: str, folded: Reading, hits: list[_Hit]) -> list[_Hit]:
         """Return `hits` without contacts that the registers call the practice's own or public.
@@ -184,36 +191,55 @@ class Classifier:
         return [hit for hit in hits if id(hit) not in dropped]
 
 
-def _search(detector: _Detector, reading: Reading, source: bytes, verdicts: _Verdicts) -> Iterator[_Hit]:
+def _search(
+    detector: _Detector, reading: Reading, source: bytes, verdicts: _Verdicts, covered: _Covered
+) -> Iterator[_Hit]:
     """Yield the hits of one rule in one reading.
 
     After a candidate that is refused the search goes on one character later, not behind it, so
-    that a decoy cannot hide the identifier that overlaps it.
+    that a decoy cannot hide the identifier that overlaps it. One that lies in what another rule has found,
+    of its kind and class, says nothing new.
     """
-    rule, search, data, position = detector.rule, detector.pattern.search, reading.data, 0
+    search, data = detector.pattern.search, reading.data
+    match = search(data)
+    if match is None:
+        return
+    rule, position = detector.rule, 0
     check, group = rule.check, min(detector.pattern.groups, 1)
     by_shape = not rule.needs_context and (rule.distinctive or is_clear(reading.view))
-    while match := search(data, position):
+    known, what = covered.get((rule.kind, rule.data_class)), (rule.kind, rule.data_class)
+    while match is not None:
         start, end = match[group]
-        if check is not whole:
-            accepted = verdicts.of(check, data[start:end])
-            if not accepted:
-                position = start + 1
-                continue
-            end = start + accepted
-        position = max(end, position + 1)
-        if rule.stands is not None and not rule.stands(*_in_place(reading, (start, end))):
-            continue
-        if reading.counts(start, end) and (
-            (by_shape and not _is_amid(detector.amid, reading, (start, end)))
-            or _corroborated(detector.context, reading, (start, end), source)
-        ):
-            yield _hit(rule, reading, start, end)
+        position = start + 1
+        if known is None or known.find(0, start, end) >= 0:
+            accepted = end - start if check is whole else verdicts.of(check, data[start:end])
+            if accepted:
+                end = start + accepted
+                position = max(end, position)
+                if _holds(detector, reading, start, end, source, by_shape=by_shape):
+                    if known is None:
+                        known = covered[what] = bytearray(len(data))
+                    known[start:end] = b"\1" * (end - start)
+                    yield _hit(rule, reading, start, end)
+        match = search(data, position)
 
 
-def _is_amid(amid: Pattern | None, reading: Reading, found: tuple[int, int]) -> bool:
+def _holds(
+    detector: _Detector, reading: Reading, start: int, end: int, source: bytes, *, by_shape: bool
+) -> bool:
+    """Say whether a candidate that was accepted counts where it stands."""
+    stands, found = detector.rule.stands, (start, end)
+    if stands is not None and not stands(*_in_place(reading, found)):
+        return False
+    return reading.counts(start, end) and (
+        (by_shape and (detector.amid is None or not _is_amid(detector.amid, reading, found)))
+        or _corroborated(detector.context, reading, found, source)
+    )
+
+
+def _is_amid(amid: Pattern, reading: Reading, found: tuple[int, int]) -> bool:
     """Say whether `amid`, which makes a shape worth nothing, stands right before what was found."""
-    return amid is not None and amid.search(reading.surroundings(*found)[0]) is not None
+    return amid.search(reading.surroundings(*found)[0]) is not None
 
 
 def _corroborated(context: Pattern | None, reading: Reading, found: tuple[int, int], source: bytes) -> bool:

@@ -86,7 +86,7 @@ ADDRESSES: Final = (
         "street-address-english",
         "address",
         rf"[0-9]{{1,4}}[A-Za-z]? (?:[A-Z][A-Za-z'.\-]{{1,24}} ){{1,3}}{_ROAD}{_ENGLISH_TOWN}",
-        trigger=rf" {_ROAD}{_END}",
+        trigger=rf"[0-9][A-Za-z]? (?:[A-Z][A-Za-z'.\-]+ ){{1,3}}{_ROAD}{_END}",
     ),
 )
 """Postal addresses with a house number. Beside a person they are that person's: see `settle`."""

@@ -26,12 +26,20 @@ _VAT: Final = (
 _VAT_BEGINS: Final = (
     r"(?:AT|BE|BG|CY|CZ|DE|DK|EE|EL|GR|ES|FI|FR|HR|HU|IE|LT|LU|LV|MT|NL|PL|PT|RO|SE|SI|SK) ?[0-9A-Z]{2}"
 )
-_FIVE_DIGITS: Final = r"[0-9](?:[ .\-/]?[0-9]){4}"
-"""What every number of a person holds. All share this trigger: one automaton over the beginnings of so many
-groupings would have more states than there is memory for."""
+_SEVEN_DIGITS: Final = r"[0-9](?:[ .\-+]?[0-9]){6}"
+"""What nearly every number of a person holds. They share this trigger: one automaton over the beginnings of
+so many groupings would have more states than there is memory for."""
 
 
-def _foreign(name: str, country: str, shape: str, words: str, *, marks: Sequence[str] = ()) -> Rule:
+def _foreign(
+    name: str,
+    country: str,
+    shape: str,
+    words: str,
+    *,
+    marks: Sequence[str] = (),
+    trigger: str = _SEVEN_DIGITS,
+) -> Rule:
     """Return a rule for a personal number of another state, of the form `shape`.
 
     It counts only near its own words: `words` is a pattern, `marks` are whole words, abbreviations mostly.
@@ -46,7 +54,7 @@ def _foreign(name: str, country: str, shape: str, words: str, *, marks: Sequence
         check=checks.EUROPEAN_CHECKS[country],
         context=rf"(?i){context}",
         needs_context=True,
-        trigger=_FIVE_DIGITS,
+        trigger=trigger,
     )
 
 
@@ -102,6 +110,7 @@ FOREIGN: Final = (
         r"[0-9]{6}/?[0-9]{4}",
         "rodn[a-z?]{1,4} ?c|(?:^|[^a-z])r\\. ?c(?:[^a-z]|$)",
         marks=("rc",),
+        trigger="[0-9]{6}/?[0-9]",
     ),
     _foreign(
         "de-tax-id",
@@ -118,6 +127,7 @@ FOREIGN: Final = (
         r"[0-3][0-9][01][0-9]{3}[+\-A-FU-Y][0-9]{3}[0-9A-Y]",
         "henkilotunnus|personbeteckning",
         marks=("hetu",),
+        trigger=r"(?i)[0-9]{6}[+\-A-FU-Y][0-9]",
     ),
     _foreign(
         "fr-nir",

@@ -8,11 +8,11 @@ word for word, so that a neighbour of an entry is never excused with it.
 """
 
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from runner.kernel.registers import Listed
 from runner.perimeter.classify.views import fold
-from runner.perimeter.classify.words import starts_of, words_of
+from runner.perimeter.classify.words import Starts, words_of
 
 Words = tuple[bytes, ...]
 
@@ -45,24 +45,25 @@ class Known:
         """Return where entries of the register stand in `data`, a folded text, whose words are `words`."""
         if not self._may_stand_in(words):
             return Ranges()
-        starts = starts_of(data)
-        found = [
-            (starts[at], starts[at + size - 1] + len(words[at + size - 1]))
-            for at, word in enumerate(words)
-            if word in self._starts and (size := self._longest(words, at))
-        ]
-        return Ranges(found)
+        starts = Starts(data)
+        entries = self._entries(words)
+        return Ranges([(starts[first], starts[last] + len(words[last])) for first, last in entries])
 
-    def without(self, data: bytes, words: list[bytes]) -> list[bytes]:
-        """Return `words`, the words of `data`, without those that stand in an entry."""
+    def without(self, words: list[bytes]) -> list[bytes]:
+        """Return `words` without those that stand in an entry."""
         if not self._may_stand_in(words):
             return words
-        found = self.ranges(data, words)
-        return [
-            word
-            for word, start in zip(words, starts_of(data), strict=True)
-            if not found.cover(start, start + len(word))
-        ]
+        left, position = [], 0
+        for first, last in self._entries(words):
+            left += words[position:first]
+            position = max(position, last + 1)
+        return left + words[position:]
+
+    def _entries(self, words: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+        """Yield the first and last word of each entry among `words`, the longest at each word."""
+        for at, word in enumerate(words):
+            if word in self._first and (size := self._longest(words, at)):
+                yield at, at + size - 1
 
     def _may_stand_in(self, words: Sequence[bytes]) -> bool:
         """Say whether one of `words` begins an entry: in C, since most texts hold none."""

@@ -17,7 +17,6 @@ from runner.perimeter.classify.model import Role, Rule, Span
 from runner.perimeter.classify.settle import is_near
 
 _PERSON: Final = "person"
-_EDGE: Final = r"(?:^|[^0-9A-Za-z])"
 _META: Final = frozenset(r".+*?()|[]{}^$\-")
 
 
@@ -51,7 +50,7 @@ def lexicon_rules(sections: dict[str, tuple[str, ...]]) -> tuple[Rule, ...]:
             name=f"lexicon-{section}",
             kind=section,
             data_class=DataClass.C0 if section == _PERSON else DataClass.C3,
-            pattern=rf"(?i){_EDGE}({'|'.join(map(_term, terms))})",
+            pattern=rf"(?i)(?:\b|_)(?:{'|'.join(map(_term, terms))})",
             role=Role.MARKER if section == _PERSON else Role.TOPIC,
             distinctive=True,
         )

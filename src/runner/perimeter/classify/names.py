@@ -62,14 +62,15 @@ _BEFORE_THINGS: Final = _words(_ORDINARY["before"])
 """Words right behind which a thing is called something, and nobody stands."""
 _COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
 _COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
-_LAST_WORD: Final = re.compile(r"(?<![A-Za-z])([A-Za-z]++'?)[,:]? ?['\"]?$")
+_LAST_WORD: Final = re.compile(r"\n?['\"]?? ?[,:]?('?[A-Za-z]++)")
+"""The last word of a text that is read from its end."""
 _VOWELS: Final = frozenset("aeiouy")
-_INNER_CAPITAL: Final = re.compile(
-    r"(?!(?:Mc|Mac|De|Di|Da|Del|La|Le|Lo|Van|Fitz)[A-Z])[A-Z][A-Za-z]*[a-z][A-Z]"
-)
+_INNER_CAPITAL: Final = r"(?!(?:Mc|Mac|De|Di|Da|Del|La|Le|Lo|Van|Fitz)[A-Z])[A-Z][A-Za-z]*[a-z][A-Z]"
 """A capital inside a word, as in the names of programs and their parts, and in no surname but a few."""
-_SHORT_FORM: Final = re.compile(r"[A-Z]{2,4}\b|[A-Z]+[a-z']*'[a-z]{1,2}\b")
+_SHORT_FORM: Final = r"[A-Z]{2,4}\b|[A-Z]+[a-z']*'[a-z]{1,2}\b"
 """An abbreviation, as in `Mac OSX`, and what an apostrophe ends, as in `But I've` and `Anna's Bar`."""
+_MADE_UP: Final = re.compile(f"{_INNER_CAPITAL}|{_SHORT_FORM}")
+"""How no name is written: `ZipFile`, `YAML`, `I've`."""
 _SHORTEST: Final = 3
 """Letters of the shortest word that is a name by its shape: shorter ones are abbreviations."""
 
@@ -131,18 +132,19 @@ def unusual_name(candidate: str) -> int:
     Behind a capital particle, not the first word, anything is a name: "Learco Del Vecchio".
     """
     candidate = candidate.removesuffix("'s")
-    if not candidate.isupper() and any(map(_is_made_up, candidate.split(" "))):
-        return 0
-    weight, previous = 0, ""
-    for word in candidate.split(" "):
-        if word.lower() not in _PARTICLES:
-            if not (weight and previous.istitle() and previous.lower() in _PARTICLES) and not _is_unusual(
-                word
+    words, weight, previous = candidate.split(" "), 0, ""
+    for word in words:
+        lowered = word.lower()
+        if lowered not in _PARTICLES:
+            if not _is_unusual(lowered) and not (
+                weight and previous.istitle() and previous.lower() in _PARTICLES
             ):
                 return 0
             weight += 1
         previous = word
-    return len(candidate) if weight > 1 else 0
+    if weight < 2 or (not candidate.isupper() and any(map(_MADE_UP.match, words))):  # noqa: PLR2004 - two words
+        return 0
+    return len(candidate)
 
 
 def stands_freely(before: str, candidate: str) -> bool:
@@ -150,10 +152,10 @@ def stands_freely(before: str, candidate: str) -> bool:
 
     A name in capitals stands behind a word that is not: else it is a heading.
     """
-    word = _LAST_WORD.search(before)
+    word = _LAST_WORD.match(before[::-1])
     if candidate.split(" ", 1)[0].isupper() and (word is None or word[1].isupper()):
         return False
-    return word is None or word[1].lower() not in _BEFORE_THINGS
+    return word is None or word[1][::-1].lower() not in _BEFORE_THINGS
 
 
 def stands_as_somebody(before: str, candidate: str) -> bool:
@@ -166,17 +168,11 @@ def stands_as_introduced(before: str, candidate: str) -> bool:
     return not _is_like_a_place(candidate) or _VISITED.search(before) is None
 
 
-def _is_made_up(word: str) -> bool:
-    """Say whether `word` is written as no name is: `ZipFile`, `YAML`, `I've`."""
-    return _INNER_CAPITAL.match(word) is not None or _SHORT_FORM.match(word) is not None
-
-
-def _is_unusual(word: str) -> bool:
-    """Say whether `word` may be a name and is no ordinary word, abbreviation or initial in the middle."""
-    lowered = word.lower()
+def _is_unusual(lowered: str) -> bool:
+    """Say whether a word in small letters may be a name and is no ordinary one, abbreviation or initial."""
     return (
-        len(word) >= _SHORTEST
-        and lowered not in _COMMON
+        lowered not in _COMMON
+        and len(lowered) >= _SHORTEST
         and not lowered.endswith(_COMMON_ENDS)
         and not _VOWELS.isdisjoint(lowered)
     )

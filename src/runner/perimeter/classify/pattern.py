@@ -75,14 +75,19 @@ def compile_pattern(pattern: str) -> Pattern:
 class Prefilter:
     """One automaton over many patterns: a single pass says which of them can match at all."""
 
-    __slots__ = ("_count", "_set")
+    __slots__ = ("_all", "_count", "_same", "_set")
 
     def __init__(self, patterns: Sequence[str]) -> None:
-        """Compile `patterns`; raise `ValueError` when RE2 refuses one of them."""
-        self._count = len(patterns)
+        """Compile `patterns`; raise `ValueError` when RE2 refuses one of them. Equal ones are one in it."""
+        places: dict[str, list[int]] = {}
+        for index, pattern in enumerate(patterns):
+            places.setdefault(pattern, []).append(index)
+        self._all = frozenset(range(len(patterns)))
+        self._same = [frozenset(same) for same in places.values()]
+        self._count = len(places)
         self._set = re2.Set.SearchSet(_options(_SET_MEMORY))
         try:
-            for each in patterns:
+            for each in places:
                 self._set.Add(each.encode("ascii"))
             self._set.Add(b"")
         except re2.error as error:
@@ -97,5 +102,5 @@ class Prefilter:
         """
         found = self._set.Match(data)
         if self._count not in found:
-            return frozenset(range(self._count))
-        return frozenset(found) - {self._count}
+            return self._all
+        return frozenset().union(*(self._same[index] for index in found if index != self._count))

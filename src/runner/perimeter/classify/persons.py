@@ -101,7 +101,7 @@ PERSONS: Final = (
         trigger=rf"(?:{_INTRODUCED}|{_HEADER})(?:[A-Z]|{_any_case(names.PLACES)} )",
         stands=names.stands_as_introduced,
     ),
-    _person("person-followed", rf"{_EDGE}({_LED}){_AFTER}", trigger=rf"[A-Za-z'.]{_AFTER}"),
+    _person("person-followed", rf"{_EDGE}({_LED}){_AFTER}", trigger=rf"[A-Z][A-Za-z'.\-]*{_AFTER}"),
     _person(
         "person-signing", rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)", trigger=_CLOSING, check=names.any_name
     ),
@@ -145,7 +145,7 @@ PERSONS: Final = (
         data_class=DataClass.C2,
         pattern=rf"{_EDGE}({_SIMPLE}(?: (?:{_PARTICLE} )?{_SIMPLE}){{1,3}}){_NO_CASE}",
         check=names.unusual_name,
-        trigger=rf"[A-Za-z'] (?:{_PARTICLE} )?[A-Z]",
+        trigger=rf"[A-Z][A-Za-z'\-]*[A-Za-z] (?:{_PARTICLE} )?[A-Z][A-Za-z'\-]",
         stands=names.stands_freely,
     ),
 )

@@ -11,10 +11,10 @@ look-ups at each known word.
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from itertools import chain, compress, permutations
+from itertools import chain, compress, count, permutations
 from typing import Final, NamedTuple, TypeVar
 
 from runner.kernel.errors import ConfigError, Mistake
@@ -22,7 +22,7 @@ from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
 from runner.perimeter.classify.known import Known
 from runner.perimeter.classify.views import fold
-from runner.perimeter.classify.words import starts_of, words_of
+from runner.perimeter.classify.words import Starts, words_of
 
 Words = tuple[bytes, ...]
 _Key = TypeVar("_Key", Words, bytes)
@@ -37,7 +37,6 @@ _LONG: Final = 5
 _SHORTEST_RUN: Final = 8
 """Letters of a name written as one word, such as the start of an address."""
 _PERSON_WORDS: Final = range(2, 5)
-_NOBODY: Final[Mapping[bytes, DataClass]] = {}
 
 _SKIPPED: Final = frozenset(
     b"di de del dello della dei degli delle da dal dalla e ed and of the la le lo il "
@@ -73,17 +72,31 @@ class _Name(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """The words of a text that count: their places among all words, and a one for each that is unknown."""
+    """The words of a part of a text that count: their places in it, and a one for each that is unknown."""
 
     places: Sequence[int]
     words: Words
     strange: bytes
 
 
-def _text_of(words: Sequence[bytes], vocabulary: AbstractSet[bytes]) -> _Text:
-    places = [at for at, word in enumerate(words) if word not in _SKIPPED]
+def _text_of(words: Sequence[bytes], vocabulary: AbstractSet[bytes], stretch: range) -> _Text:
+    places = [at for at in stretch if words[at] not in _SKIPPED]
     kept = tuple([words[at] for at in places])
     return _Text(places, kept, bytes([word not in vocabulary for word in kept]))
+
+
+def _stretches(known: Sequence[int], before: int, after: int, size: int) -> Iterator[range]:
+    """Yield the parts of a text of `size` words that lie near its `known` ones, none of them twice.
+
+    A known word has so many `before` it in its part and so many `after` it; the text may end sooner.
+    """
+    start = end = known[0]
+    for at in known:
+        if at - before > end:
+            yield range(max(0, start - before), end)
+            start = at
+        end = min(size, at + after + 1)
+    yield range(max(0, start - before), end)
 
 
 class Clients:
@@ -123,63 +136,70 @@ class Clients:
 
     def find(self, data: bytes, words: Sequence[bytes]) -> Iterator[Mention]:
         """Yield the mentions in `data`, a folded text, whose words are `words`."""
-        if self._vocabulary.isdisjoint(words):
-            return
-        text = _text_of(words, self._vocabulary)
-        names = (name for here, at in self._known(text) for name in self._names_at(words, text, here, at))
+        names = self._names(words)
         first = next(names, None)
         if first is None:
             return
-        starts = starts_of(data)
+        starts = Starts(data)
         for each in _without_covered(_as_written(chain((first,), names), data, starts)):
             end = starts[each.last] + len(words[each.last])
             yield Mention(start=starts[each.first], end=end, rule=each.rule, data_class=each.data_class)
 
-    def _known(self, text: "_Text") -> Iterator[tuple[int, int]]:
-        """Yield which of the words that count are known, by their number and their place among all words."""
-        return compress(enumerate(text.places), map(self._vocabulary.__contains__, text.words))
+    def _names(self, words: Sequence[bytes]) -> Iterator[_Name]:
+        """Yield the names in `words`. Only what stands near a known word is looked at."""
+        if self._vocabulary.isdisjoint(words):
+            return
+        known = list(compress(count(), map(self._vocabulary.__contains__, words)))
+        for stretch in _stretches(known, 2, 2 * self._longest, len(words)):
+            text = _text_of(words, self._vocabulary, stretch)
+            for here, at in enumerate(text.places):
+                if not text.strange[here]:
+                    yield from self._names_at(words, text, here, at)
 
     def _names_at(self, words: Sequence[bytes], text: "_Text", here: int, at: int) -> Iterator[_Name]:
         """Yield the names of which the word that counts `here`, word `at` of all, is the first known one."""
-        places, end = text.places, bisect_left(text.places, at + 2 * self._longest + 1, here)
+        places, exact = text.places, self._exact
+        end = bisect_left(places, at + 2 * self._longest + 1, here)
         for size in self._sizes:
-            data_class = self._exact.get(text.words[here : here + size])
-            if data_class is not None and here + size <= end:
-                yield _Name(at, places[here + size - 1], "client-register", data_class)
+            if here + size <= end and (window := text.words[here : here + size]) in exact:
+                yield _Name(at, places[here + size - 1], "client-register", exact[window])
         begin = here - (here > 0 and places[here - 1] >= at - 2)
-        if text.strange.count(1, begin, end):
+        if text.strange.find(1, begin, end) >= 0:
             yield from self._slips_at(text, here, begin, end)
         if here + 2 < end and (around := (words[at], text.words[here + 2])) in self._persons:
-            yield _Name(at, places[here + 2], "client-register", self._exact[around])
+            yield _Name(at, places[here + 2], "client-register", exact[around])
         yield from self._initials_at(words, at)
 
     def _slips_at(self, text: "_Text", here: int, begin: int, end: int) -> Iterator[_Name]:
         """Yield the names of two words or more with a slip, from word `begin` or `here` on, up to `end`."""
-        windows = (
-            (start, start + size) for size in self._sizes if size > 1 for start in range(begin, here + 1)
-        )
-        for start, after in windows:
-            if after > end or text.strange.count(1, start, after) != 1:
-                continue
-            strange = text.strange.index(1, start)
-            if start in {here, strange}:
-                first, last = text.places[start], text.places[after - 1]
-                for data_class in self._slipped(text.words[start:after], strange - start):
-                    yield _Name(first, last, "client-register-slip", data_class)
+        for size in self._sizes:
+            for start in range(begin, min(here, end - size) + 1) if size > 1 else ():
+                if text.strange.count(1, start, start + size) == 1:
+                    strange = text.strange.index(1, start)
+                    if start in {here, strange}:
+                        first, last = text.places[start], text.places[start + size - 1]
+                        for data_class in self._slipped(text.words[start : start + size], strange - start):
+                            yield _Name(first, last, "client-register-slip", data_class)
 
-    def _slipped(self, window: Words, strange: int) -> Iterator[DataClass]:
-        """Yield the class of each name that `window` is but for word `strange`, the only unknown one."""
+    def _slipped(self, window: Words, strange: int) -> Collection[DataClass]:
+        """Return the class of each name that `window` is but for word `strange`, the only unknown one."""
         word, rest = window[strange], sum(map(len, window)) - len(window[strange])
         if len(word) < _SHORTEST_SLIP or rest < _SHORTEST_SLIP:
-            return
-        meant = {
-            original: data_class
-            for left in (1, 2)
+            return ()
+        known = [
+            meant
+            for left in ((2,) if len(word) > _LONG else (1, 2))
             for hole in _holes(window, strange, left)
-            for original, data_class in self._slips.get(hole, _NOBODY).items()
+            if (meant := self._slips.get(hole)) is not None
+        ]
+        if not known:
+            return ()
+        return {
+            original: data_class
+            for meant in known
+            for original, data_class in meant.items()
             if one_slip(word, original)
-        }
-        yield from meant.values()
+        }.values()
 
     def _initials_at(self, words: Sequence[bytes], at: int) -> Iterator[_Name]:
         """Yield what may be `M. Rossi` or `Rossi M.` around word `at`: the text itself says whether it is."""
@@ -191,7 +211,7 @@ class Clients:
                     yield _Name(first, last, "client-register-initial", data_class, beside)
 
 
-def _as_written(names: Iterable[_Name], data: bytes, starts: Sequence[int]) -> Iterator[_Name]:
+def _as_written(names: Iterable[_Name], data: bytes, starts: Starts) -> Iterator[_Name]:
     """Yield `names` but for each whose initial is none in `data`, whose words are at `starts`."""
     return (each for each in names if each.initial is None or _is_initial(data, starts[each.initial]))
 

@@ -10,6 +10,7 @@ here"; the group is the candidate; every repetition is bounded, because a candid
 fails is searched again one character on.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from runner.kernel.labels import DataClass
@@ -20,8 +21,9 @@ _C1: Final = DataClass.C1
 _C2: Final = DataClass.C2
 _EDGE: Final = r"(?:^|[^0-9A-Za-z])"
 _END: Final = r"(?:$|[^0-9A-Za-z])"
-_SEP: Final = r"(?:[ .\-]|\r?\n[ \t]{0,4})?"
-_GAP: Final = r"[ .\-\r\n\t]*"
+_BREAK: Final = r"(?:[ .\-]|\r?\n[ \t]{0,4})"
+_SEP: Final = f"{_BREAK}?"
+_GAPS: Final = r"[ .\-\r\n\t]+"
 _OMO: Final = r"[0-9LMNPQRSTUV]"
 """A digit of a codice fiscale, or the letter that replaces it (omocodia)."""
 
@@ -29,13 +31,28 @@ _FISCAL: Final = (
     r"(?i)(?:^|[^a-z])c\.? ?f\.?(?:[^a-z]|$)|cod(?:ice|\.) ?fisc|fiscal ?code|tax ?(?:code|id)|"
     r"(?:^|[^a-z])nat[oa] |paziente|intestat|residente|assistit|contribuente"
 )
-_GROUPED: Final = (
-    rf"(?i){_EDGE}([A-Z]{{3}}{_SEP}[A-Z]{{3}}{_SEP}{_OMO}{{2}}{_SEP}[ABCDEHLMPRST]{_SEP}{_OMO}{{2}}{_SEP}"
-    rf"[A-Z]{_SEP}{_OMO}{{3}}{_SEP}[A-Z]){_END}"
+
+
+def _gapped(signs: Sequence[str], gap: str) -> str:
+    """Return a pattern for `signs` in a row, with `gap` between two of them at least."""
+    pattern = ""
+    for at in reversed(range(1, len(signs))):
+        behind = gap + f"(?:{gap})?".join(signs[at:])
+        pattern = f"{signs[at - 1]}(?:{behind}|{pattern})" if pattern else f"{signs[at - 1]}{behind}"
+    return pattern
+
+
+_LETTERS_AND_DAY: Final = (
+    f"[A-Z]{{3}} [A-Z]{{3}} {_OMO}{{2}} [ABCDEHLMPRST] {_OMO}{{2}} [A-Z] {_OMO}{{3}} [A-Z]".split()
 )
-_GROUPED_TRIGGER: Final = (
-    rf"(?i){_EDGE}[A-Z]{{3}}{_GAP}[A-Z]{{3}}{_GAP}{_OMO}{{2}}{_GAP}[ABCDEHLMPRST]{_GAP}{_OMO}{{2}}"
+_DIGITS_AND_DAY: Final = (*["[0-9]"] * 2, "[ABCDEHLMPRST]", *["[0-9]"] * 2, "[A-Z]", *["[0-9]"] * 3, "[A-Z]")
+_IBAN_BEGINS: Final = "|".join(
+    rf"(?:{'|'.join(country for country, begins in checks.IBAN_BEGINS.items() if begins == signs)})"
+    rf"{_SEP}[0-9]{_SEP}[0-9]{_SEP}{signs[0]}{_SEP}{signs[1]}"
+    for signs in sorted(set(checks.IBAN_BEGINS.values()))
 )
+"""A country, two check digits and two signs of the kinds that stand behind them there."""
+_GROUPED: Final = rf"(?i){_EDGE}({_SEP.join(_LETTERS_AND_DAY)}){_END}"
 _PLATE: Final = r"[A-HJ-NPR-TV-Z]{2}"
 _CASE: Final = r"[0-9]{1,6} ?/ ?(?:19|20)?[0-9]{2}"
 _ROLL: Final = r"(?: ?(?:E|N\.? ?R|G\.? ?I\.? ?P|A\.? ?C|LAV|TRIB|DIB)\.?)?"
@@ -62,25 +79,19 @@ IDENTIFIERS: Final = (
         name="codice-fiscale-broken",
         kind="codice_fiscale",
         data_class=_C2,
-        pattern=(
-            rf"(?i){_EDGE}((?:[A-Z]{_SEP}){{6}}(?:[0-9]{_SEP}){{2}}[ABCDEHLMPRST]{_SEP}"
-            rf"(?:[0-9]{_SEP}){{2}}[A-Z]{_SEP}(?:[0-9]{_SEP}){{3}}[A-Z]){_END}"
-        ),
+        pattern=rf"(?i){_EDGE}({_gapped((*('[A-Z]',) * 6, *_DIGITS_AND_DAY), _BREAK)}){_END}",
         check=checks.codice_fiscale,
         context=_FISCAL,
-        trigger=(
-            rf"(?i)[0-9]{_SEP}[0-9]{_SEP}[ABCDEHLMPRST]{_SEP}[0-9]{_SEP}[0-9]{_SEP}[A-Z]{_SEP}"
-            rf"[0-9]{_SEP}[0-9]{_SEP}[0-9]{_SEP}[A-Z]"
-        ),
+        trigger=rf"(?i){_gapped(_DIGITS_AND_DAY, _GAPS)}|[A-Z]{_GAPS}[A-Z]{{0,5}}{''.join(_DIGITS_AND_DAY)}",
     ),
     Rule(
         name="codice-fiscale-grouped",
         kind="codice_fiscale",
         data_class=_C2,
-        pattern=_GROUPED,
+        pattern=rf"(?i){_EDGE}({_gapped(_LETTERS_AND_DAY, _BREAK)}){_END}",
         check=checks.codice_fiscale,
         context=_FISCAL,
-        trigger=_GROUPED_TRIGGER,
+        trigger=rf"(?i){_EDGE}{_gapped(_LETTERS_AND_DAY, _GAPS)}",
     ),
     Rule(
         name="codice-fiscale-mixed-case",
@@ -90,7 +101,7 @@ IDENTIFIERS: Final = (
         check=checks.codice_fiscale_in_any_case,
         context=_FISCAL,
         needs_context=True,
-        trigger=_GROUPED_TRIGGER,
+        trigger=rf"(?i){_EDGE}{f'(?:{_GAPS})?'.join(_LETTERS_AND_DAY)}",
     ),
     Rule(
         name="codice-fiscale-11",
@@ -133,10 +144,10 @@ IDENTIFIERS: Final = (
         name="iban",
         kind="iban",
         data_class=_C2,
-        pattern=rf"(?i)(?:^|[^0-9A-Z]|iban)([A-Z]{{2}}{_SEP}[0-9]{_SEP}[0-9](?:{_SEP}[0-9A-Z]){{11,30}})",
+        pattern=rf"(?i)(?:^|[^0-9A-Z]|iban)((?:{_IBAN_BEGINS})(?:{_SEP}[0-9A-Z]){{9,28}})",
         check=checks.iban,
         context=r"(?i)iban|bonific|conto|coordinate|accredit|bank|banca",
-        trigger=rf"(?i)(?:^|[^0-9A-Z]|iban)[A-Z]{{2}}{_SEP}[0-9]{_SEP}[0-9]{_SEP}[0-9A-Z]{_SEP}[0-9A-Z]",
+        trigger=rf"(?i)(?:^|[^0-9A-Z]|iban)(?:{_IBAN_BEGINS})",
     ),
     Rule(
         name="payment-card",

@@ -23,3 +23,37 @@ def starts_of(data: bytes) -> list[int]:
     parts = data.translate(_TO_WORDS).split(b" ")
     starts = accumulate(map((1).__add__, map(len, parts)), initial=0)
     return list(compress(starts, parts))
+
+
+_FEW: Final = 8
+
+
+class Starts:
+    """Where words of one folded text begin, made out when it is asked for.
+
+    The first few are found by cutting the text up to them, which is fast where only a name or two stand in
+    it; then all are made out, so that a text full of names takes no time but that.
+    """
+
+    __slots__ = ("_all", "_asked", "_behind", "_data", "_first")
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._all: list[int] = []
+        self._asked = 0
+        self._first = 0
+        self._behind = data.translate(_TO_WORDS).lstrip()
+        """What is left of the text from word `_first` on."""
+
+    def __getitem__(self, index: int) -> int:
+        """Return at which byte word `index` begins; there is such a word."""
+        self._asked += 1
+        if self._asked > _FEW:
+            self._all = self._all or starts_of(self._data)
+            return self._all[index]
+        if index < self._first:
+            self._first, self._behind = 0, self._data.translate(_TO_WORDS).lstrip()
+        if index > self._first:
+            self._behind = self._behind.split(None, index - self._first)[-1]
+            self._first = index
+        return len(self._data) - len(self._behind)

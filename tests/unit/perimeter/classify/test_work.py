@@ -11,7 +11,7 @@ from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.lexicon import LEXICON
 from runner.perimeter.classify.readings import MOST, ROOM, every_reading
 from runner.perimeter.classify.views import fold
-from runner.perimeter.classify.words import starts_of, words_of
+from runner.perimeter.classify.words import Starts, starts_of, words_of
 
 SUBJECT = "Il diabete e la chemioterapia sono malattie, l'usura e' un reato."
 
@@ -57,6 +57,16 @@ def test_every_word_begins_where_it_is_said_to(text: str) -> None:
     assert [data[at : at + len(word)].lower() for at, word in zip(starts, words, strict=True)] == words
 
 
+@given(st.text("ab ,.\n", max_size=80), st.lists(st.integers(0, 40), max_size=12))
+def test_where_a_word_begins_is_the_same_however_often_and_in_whatever_order_it_is_asked(
+    text: str, asked: list[int]
+) -> None:
+    data = fold(text).data
+    table, starts = starts_of(data), Starts(data)
+    for index in (each % len(table) for each in asked if table):
+        assert starts[index] == table[index]
+
+
 def test_the_words_of_a_context_are_looked_for_only_where_a_rule_asks() -> None:
     class Seen:
         asked = 0
@@ -91,6 +101,25 @@ def test_a_candidate_is_checked_once_for_all_rules_and_readings() -> None:
     found = Classifier(rules).classify("123456 \u200b654321 123456").spans
     assert [span.kind for span in found] == ["one", "two"] * 3
     assert asked == ["123456", "654321"]
+
+
+def test_what_a_rule_has_found_is_not_checked_by_another_of_its_kind() -> None:
+    asked: list[str] = []
+
+    def check(candidate: str) -> int:
+        asked.append(candidate)
+        return len(candidate)
+
+    def rule(name: str, pattern: str, data_class: DataClass = DataClass.C2) -> Rule:
+        return Rule(
+            name=name, kind="k", data_class=data_class, pattern=pattern, check=check, distinctive=True
+        )
+
+    rules = [rule("one", "[0-9]{6}"), rule("two", "[3-9]{2,4}"), rule("higher", "[4]", DataClass.C3)]
+    found = Classifier(rules).classify("123456 9999").spans
+    assert asked == ["123456", "9999", "4"]
+    assert [(span.start, span.rule) for span in found] == [(0, "one"), (7, "two")]
+    assert Classifier(rules).classify("123456").data_class is DataClass.C2
 
 
 def test_the_verdicts_that_are_kept_are_bounded() -> None:
