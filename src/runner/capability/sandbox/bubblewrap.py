@@ -28,6 +28,7 @@ from runner.kernel.errors import SandboxUnavailable
 KILLED: Final = 137
 """The status of a program that was ended from outside: 128 and SIGKILL."""
 _NOBODY: Final = "65534"
+_PIECE: Final = 4096
 _TRIAL_S: Final = 10.0
 _LOCALE: Final = Path("/usr/lib/locale/C.utf8")
 _WALLS: Final = (
@@ -84,6 +85,7 @@ class Bubblewrap:
 def why_not() -> str | None:
     """Return why no sandbox can be built here, with the fix; None when one was built and held a program."""
     try:
+        _bwrap()
         trial = find_program("true")
         if trial is None:
             return "this system has no program `true` to try a sandbox with"
@@ -129,7 +131,7 @@ def _bwrap() -> str:
 def _first_line(told: FileIO) -> bytes:
     """Return what bubblewrap tells first, which it may write in pieces; less than a line when it ended."""
     line = b""
-    while not line.endswith(b"\n") and (piece := told.read(1)):
+    while not line.endswith(b"\n") and (piece := told.read(_PIECE)):
         line += piece
     return line
 
