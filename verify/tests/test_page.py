@@ -95,9 +95,13 @@ def test_weak_and_second_spellings_of_keys_and_signatures_are_refused(page: batt
     assert not any(mine)
 
 
+def files_of(folder: Path) -> list[list[str]]:
+    """Return the files of a folder as the page is given them."""
+    return [[path.name, base64.b64encode(path.read_bytes()).decode()] for path in sorted(folder.iterdir())]
+
+
 def both(page: battery.Page, folder: Path, pin: Path | None, **more: object) -> tuple[object, object]:
-    files = [[path.name, base64.b64encode(path.read_bytes()).decode()] for path in sorted(folder.iterdir())]
-    page.ask({"books": {"it": files}})
+    page.ask({"books": {"it": files_of(folder)}})
     text = None if pin is None else pin.read_text(encoding="ascii")
     seers: Any = more.pop("witnesses", [])
     keys = [seer.read_text(encoding="ascii") for seer in seers]
