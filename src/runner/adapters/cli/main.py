@@ -18,6 +18,7 @@ import typer
 from runner.adapters.cli import evaluate, keys, models, policy, profile, runs, trace
 from runner.adapters.cli.chat import chat
 from runner.adapters.cli.doctor import doctor
+from runner.adapters.cli.evidence import evidence
 from runner.adapters.cli.exits import MEANING, Status
 from runner.adapters.cli.explain import explain
 from runner.adapters.cli.leakbench import leakbench
@@ -43,6 +44,9 @@ app.command(epilog="Example:  akaion doctor --profile studio.yaml")(doctor)
 app.command(epilog="Example:  akaion probe --profile studio.yaml --backend local")(probe)
 app.command(epilog="Example:  akaion explain --profile studio.yaml letter.txt")(explain)
 app.command(epilog="Example:  akaion leakbench --profile studio.yaml --html report.html")(leakbench)
+app.command(epilog="Example:  akaion evidence --since 2026-11-01 --until 2026-11-30 -o november.zip")(
+    evidence
+)
 app.add_typer(evaluate.app, name="eval")
 app.add_typer(models.app, name="models")
 app.add_typer(trace.app, name="trace")

@@ -6,6 +6,8 @@ there is one: that proves to whoever trusts this machine, and the verdict is oth
 """
 
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
 
@@ -41,15 +43,19 @@ SHOWN: Final = 8
 
 def open_book(profile: str, folder: Path | None, pin: Path | None) -> Ledger:
     """Have a book verified and return it with its verdict; raise `ConfigError` and `TraceError`."""
-    places = inspect(profile).places
-    chosen = places.trace if folder is None else folder
+    chosen = inspect(profile).places.trace if folder is None else folder
+    with own_pin(profile, pin) as given, errors().status("verifying the record"):
+        return open_ledger(chosen, given)
+
+
+@contextmanager
+def own_pin(profile: str, pin: Path | None) -> Iterator[Path | None]:
+    """Give `pin`, or a copy of this device's own for a while; None where there is neither."""
     with tempfile.TemporaryDirectory(prefix="akaion-pin-") as scratch:
         own = Path(scratch) / "device.vkey"
-        if pin is None and places.key.exists():
+        if pin is None and inspect(profile).places.key.exists():
             construct(profile, to_read=True).export_pin(own)
-        given = pin or (own if own.exists() else None)
-        with errors().status("verifying the record"):
-            return open_ledger(chosen, given)
+        yield pin or (own if own.exists() else None)
 
 
 def print_verdict(verdict: Verdict) -> None:

@@ -77,10 +77,11 @@ class ReadLog:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ledger:
-    """A book with the verdict on it."""
+    """A book with the verdict on it. `pin`: the bytes of the pin it was given under; empty without one."""
 
     folder: Path
     verdict: Verdict
+    pin: bytes = b""
 
     def newest_first(self) -> Iterator[ReadLog]:
         """Yield the logs from the last to the first, only those with a line; one is in memory at a time.
@@ -100,7 +101,8 @@ class Ledger:
 
 def open_ledger(folder: Path, pin: Path | None) -> Ledger:
     """Have the book in `folder` verified under `pin` and return it with its verdict; raise `TraceError`."""
-    return Ledger(folder=folder, verdict=verify(folder, pin))
+    given = b"" if pin is None or not pin.is_file() else pin.read_bytes()
+    return Ledger(folder=folder, verdict=verify(folder, pin), pin=given)
 
 
 def _names(folder: Path) -> dict[int, str]:
@@ -165,6 +167,17 @@ def _entry(log: int, seq: int, line: bytes, *, verified: bool) -> Entry:
         body=body if isinstance(body, dict) else {},
         verified=verified,
     )
+
+
+def to_entry(log: int, line: bytes) -> Entry:
+    """Return a line that stands by itself, as verified: whoever calls this has its proof checked.
+
+    Raises `ValueError` for one without a place.
+    """
+    seq = parse_record(line).get("seq")
+    if type(log) is not int or type(seq) is not int:
+        raise ValueError("a line without a place")
+    return _entry(log, seq, line, verified=True)
 
 
 def parse_record(line: bytes) -> Mapping[str, Any]:

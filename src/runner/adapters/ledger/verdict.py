@@ -8,7 +8,7 @@ what it says is worth something. Leaves what it means to it. Carries I4: nothing
 import json
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import resources
 from pathlib import Path
@@ -18,6 +18,16 @@ from runner.kernel.errors import TraceError
 
 PROGRAM: Final = "akaion_verify.py"
 Word: TypeAlias = Literal["PASS", "UNVERIFIABLE", "PARTIAL", "INCOMPLETE", "UNTRUSTED", "FAIL"]
+_EACH: Final = """
+import contextlib, io, sys
+sys.path.insert(0, sys.argv[1])
+import akaion_verify
+for path in sys.stdin:
+    with contextlib.redirect_stdout(io.StringIO()):
+        code = akaion_verify.main(["check", path.rstrip("\\n"), *sys.argv[2:]])
+    print(code, flush=True)
+"""
+"""What asks the verifier about one proof after the other, without starting it anew for each."""
 DOUBTED: Final[frozenset[Word]] = frozenset({"FAIL", "UNTRUSTED"})
 """The verdicts under which no line counts as verified."""
 
@@ -91,6 +101,33 @@ def ask(arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - our file
     except OSError as error:
         raise TraceError(f"the verifier cannot be run ({error.strerror})") from None
+
+
+def check_each(proofs: Sequence[Path], pin: Path | None) -> Iterator[int]:
+    """Yield the exit code of `akaion-verify check` for each proof, all in one process of the verifier's.
+
+    Raises `TraceError` when it cannot be run, or stops before the last.
+    """
+    options = [] if pin is None else ["--pin", str(pin)]
+    command = [sys.executable, "-I", "-S", "-c", _EACH, str(verifier().parent), *options]
+    try:
+        asked = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our file
+    except OSError as error:
+        raise TraceError(f"the verifier cannot be run ({error.strerror})") from None
+    with asked:
+        for proof in proofs:
+            yield _answer(asked, proof)
+
+
+def _answer(asked: subprocess.Popen[bytes], proof: Path) -> int:
+    if asked.stdin is None or asked.stdout is None:
+        raise TraceError("the verifier has no streams")
+    try:
+        asked.stdin.write(f"{proof}\n".encode())
+        asked.stdin.flush()
+        return int(asked.stdout.readline())
+    except (OSError, ValueError):
+        raise TraceError("the verifier stopped before the last proof") from None
 
 
 def _parse(report: Any, status: int) -> Verdict:  # noqa: ANN401 - JSON, judged here

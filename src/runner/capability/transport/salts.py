@@ -7,7 +7,9 @@ what it opens: mode 0600, outside the trace. Erasing is done by whoever owns the
 """
 
 import os
+import re
 import threading
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +26,7 @@ from runner.capability.transport.logstore import (
 _MODE: Final = 0o600
 _HEX_DIGITS: Final = 64
 """Of a salt; fewer are a line that broke off."""
+_LINE: Final = re.compile(rb"([0-9a-f]{64}) ([0-9a-f]{64})\n?")
 
 
 class FileSaltStore:
@@ -85,3 +88,20 @@ class FileSaltStore:
         """Close the file; salts that were kept and not synced are dropped."""
         handle, self._handle = self._handle, -1
         close_synced(handle)
+
+
+def read_salts(path: Path, wanted: Collection[str]) -> dict[str, bytes]:
+    """Return the salts of the commitments `wanted` that the file `path` still holds; none where it is absent.
+
+    Reads the file once and changes nothing. Raises `TraceError` when it cannot be read.
+    """
+    found: dict[str, bytes] = {}
+    with opening("salt file"):
+        if not path.exists():
+            return found
+        with path.open("rb") as file:
+            for match in filter(None, map(_LINE.fullmatch, file)):
+                name = match[1].decode("ascii")
+                if name in wanted:
+                    found[name] = bytes.fromhex(match[2].decode("ascii"))
+    return found

@@ -1,0 +1,214 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`akaion evidence`: a pack that answers a data protection officer, and the checking of one.
+
+Owns the command. What a pack holds is `runner.adapters.ledger`'s. Carries I12: no content goes into a pack
+unless it is given by `--with-content`, and then only what the record committed to.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from runner.adapters.cli.exits import Status
+from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
+from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line
+from runner.adapters.cli.verified import (
+    FolderOption,
+    PinOption,
+    SinceOption,
+    UntilOption,
+    open_book,
+    own_pin,
+    print_verdict,
+    the_run,
+    verdict_data,
+    wanted,
+)
+from runner.adapters.ledger.book import Entry, Ledger
+from runner.adapters.ledger.content import Disclosure, commitments, disclose, read_texts
+from runner.adapters.ledger.material import Given, Selection
+from runner.adapters.ledger.pack import Files, build, check_pack, fingerprint, gather, read_pack, write_pack
+from runner.adapters.ledger.select import Wanted, wanted_runs
+from runner.adapters.ledger.words import LANGUAGES, Language
+from runner.assembly import construct
+from runner.capability.transport.salts import read_salts
+from runner.kernel.canonical import canonical_bytes
+from runner.perimeter.grants import policy_document
+
+
+class LanguageName(StrEnum):
+    """In which language the page is."""
+
+    IT = "it"
+    EN = "en"
+    BOTH = "both"
+
+
+_LANGUAGES: Final[Mapping[LanguageName, tuple[Language, ...]]] = {
+    LanguageName.IT: ("it",),
+    LanguageName.EN: ("en",),
+    LanguageName.BOTH: LANGUAGES,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What a pack is asked to be."""
+
+    profile: str
+    folder: Path | None
+    pin: Path | None
+    task: Sequence[str]
+    period: Wanted
+    language: LanguageName
+    content: Path | None
+    whole: bool
+    policy: bool
+
+
+def evidence(
+    *,
+    profile: ProfileOption = DEFAULT,
+    folder: FolderOption = None,
+    pin: PinOption = None,
+    task: Annotated[
+        list[str] | None, typer.Option("--task", help="A task, by its id or its beginning. Repeatable.")
+    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    target: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Where to write the pack: a new folder, or a .zip.")
+    ] = None,
+    language: Annotated[LanguageName, typer.Option("--language", help="Of the page.")] = LanguageName.BOTH,
+    with_content: Annotated[
+        Path | None,
+        typer.Option(
+            "--with-content", metavar="FOLDER", help="Disclose what in here the record committed to."
+        ),
+    ] = None,
+    whole_logs: Annotated[bool, typer.Option("--whole-logs", help="Enclose the logs, entire.")] = False,
+    policy: Annotated[bool, typer.Option(help="Enclose the policy, if it was in force.")] = True,
+    check: Annotated[
+        Path | None, typer.Option("--check", metavar="PACK", help="Check a pack instead of making one.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a pack of evidence of some runs, or check one.
+
+    The pack holds a proof of each line, one page and a summary drawn from them. It is input for a data
+    protection officer and no legal advice. Without --with-content it holds no content. The exit status of
+    making one is the verifier's on the whole book; of checking, 0 for a pack that holds.
+    """
+    if check is not None:
+        _check(check, pin, profile, as_json=as_json)
+        return
+    if target is None:
+        raise typer.BadParameter("say where to write the pack", param_hint="--output")
+    if bool(task) is bool(since or until):
+        raise typer.BadParameter("name tasks, or a time with --since and --until", param_hint="--task")
+    asked = Asked(
+        profile=profile,
+        folder=folder,
+        pin=pin,
+        task=task or (),
+        period=wanted(since, until),
+        language=language,
+        content=with_content,
+        whole=whole_logs,
+        policy=policy,
+    )
+    _make(asked, target, as_json=as_json)
+
+
+def _make(asked: Asked, target: Path, *, as_json: bool) -> None:
+    ledger = open_book(asked.profile, asked.folder, asked.pin)
+    if not ledger.verdict.holds:
+        if as_json:
+            print_json({"pack": None, **verdict_data(ledger.verdict)})
+        else:
+            print_verdict(ledger.verdict)
+            print_line(
+                errors(), "no pack was made: nothing in a book that does not verify is evidence", "red"
+            )
+        raise typer.Exit(ledger.verdict.exit)
+    files, lines, disclosed = _files(asked, ledger)
+    write_pack(files, target)
+    facts = {
+        "pack": str(target),
+        "fingerprint": fingerprint(files),
+        "files": len(files),
+        "lines": lines,
+        "disclosed": disclosed,
+    }
+    if as_json:
+        print_json({**facts, **verdict_data(ledger.verdict)})
+    else:
+        print_verdict(ledger.verdict)
+        print_facts(output(), [(name.capitalize(), str(value)) for name, value in facts.items()])
+    if ledger.verdict.exit:
+        raise typer.Exit(ledger.verdict.exit)
+
+
+def _files(asked: Asked, ledger: Ledger) -> tuple[Files, int, int]:
+    """Return the files of the pack, and how many lines and disclosed contents are in it."""
+    gathered = gather(ledger, _selection(asked, ledger), whole=asked.whole)
+    disclosed = _disclosed(asked, gathered.lines)
+    given = Given(
+        verdict=ledger.verdict.report,
+        selection=_selection(asked, ledger),
+        languages=_LANGUAGES[asked.language],
+        policy=_policy(asked.profile) if asked.policy else None,
+        disclosed=disclosed,
+    )
+    return build(gathered, given, ledger.pin), len(gathered.lines), len(disclosed)
+
+
+def _selection(asked: Asked, ledger: Ledger) -> Selection:
+    if not asked.task:
+        return Selection(since_us=asked.period.since_us, until_us=asked.period.until_us)
+    runs = wanted_runs(ledger, Wanted())
+    return Selection(tasks=tuple(sorted({the_run(runs, each).task for each in asked.task})))
+
+
+def _policy(profile: str) -> bytes:
+    """Return the policy of a profile as `akaion policy export` prints it."""
+    return canonical_bytes(policy_document(construct(profile, to_read=True).policy)) + b"\n"
+
+
+def _disclosed(asked: Asked, lines: Sequence[Entry]) -> tuple[Disclosure, ...]:
+    """Return the content that was given and that the lines commit to; nothing where none was given."""
+    if asked.content is None:
+        return ()
+    sought = {commit for line in lines for _, commit in commitments(line)}
+    salts = read_salts(inspect(asked.profile).places.salts, sought)
+    return disclose(lines, salts, read_texts(asked.content))
+
+
+def _check(pack: Path, pin: Path | None, profile: str, *, as_json: bool) -> None:
+    files = read_pack(pack)
+    proofs = sum(name.startswith("proofs/") for name in files)
+    columns = (TextColumn("checking proofs"), BarColumn(), MofNCompleteColumn())
+    with (
+        own_pin(profile, pin) as given,
+        Progress(*columns, console=errors(), transient=True, disable=not errors().is_terminal) as bar,
+    ):
+        shown = bar.add_task("", total=proofs)
+        found = check_pack(files, given, lambda: bar.advance(shown))
+    print_name = fingerprint(files) if "SHA256SUMS" in files else ""
+    if as_json:
+        facts = {"pack": str(pack), "holds": not found.problems, "problems": list(found.problems)}
+        print_json({**facts, "fingerprint": print_name, "lines": found.lines, "doubts": list(found.doubts)})
+    else:
+        for problem in found.problems:
+            print_line(output(), problem, "red")
+        word = "the pack does not hold" if found.problems else "the pack holds"
+        doubts = [("Doubts", ", ".join(found.doubts))] if found.doubts else []
+        facts_shown = [("Lines", str(found.lines)), ("Fingerprint", print_name), *doubts]
+        print_facts(output(), [("Result", word), *facts_shown])
+    if found.problems:
+        raise typer.Exit(Status.FAILED)

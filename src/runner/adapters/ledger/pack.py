@@ -1,0 +1,340 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A pack of evidence: gathered from a verified book, written as files, read again and checked.
+
+Owns what goes into a pack and how it is checked. A pack holds a proof of each line, so that the standalone
+verifier alone can check it elsewhere; everything else in it is derived from those lines or named as said by
+its maker. The same book gives the same bytes: no time, no path and no chance is in a pack. Carries I4, and
+I12: no content, unless it is given and matches a commitment.
+"""
+
+import json
+import os
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Final
+
+from runner.adapters.ledger.account import Ref, ref
+from runner.adapters.ledger.book import Entry, Ledger, ReadLog, parse_record, to_entry
+from runner.adapters.ledger.content import Disclosure
+from runner.adapters.ledger.material import (
+    LOOSE,
+    PIN,
+    POLICY,
+    SUMMARY,
+    Given,
+    Selection,
+    derive,
+    kept_of,
+    policy_logs,
+)
+from runner.adapters.ledger.proofs import Prover, proof_name
+from runner.adapters.ledger.run import Run, runs_of
+from runner.adapters.ledger.verdict import ask, check_each
+from runner.adapters.ledger.words import LANGUAGES
+from runner.kernel.errors import TraceError
+
+SUMS: Final = "SHA256SUMS"
+MAX_LINES: Final = 20_000
+"""Lines that a pack holds at most: a page of more is read by nobody."""
+MAX_PACK: Final = 512 << 20
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+_DATE: Final = (1980, 1, 1, 0, 0, 0)
+_UNIX: Final = 3
+_DOUBT: Final = {1: "FAIL", 3: "UNTRUSTED", 4: "UNVERIFIABLE"}
+
+Files = dict[str, bytes]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gathered:
+    """The lines of a pack, the proof of each, what was left out, and whole logs by name."""
+
+    lines: tuple[Entry, ...]
+    proofs: Mapping[Ref, bytes]
+    unproved: tuple[Ref, ...]
+    logs: Mapping[str, bytes]
+
+
+def gather(ledger: Ledger, selection: Selection, *, whole: bool) -> Gathered:
+    """Return the lines of a verified book that `selection` means, each with its proof.
+
+    `whole` adds the logs they stand in, entire. Raises `TraceError` when the book does not verify, holds no
+    such run, or too many lines.
+    """
+    if not ledger.verdict.holds:
+        reasons = "; ".join(map(str, ledger.verdict.reasons))
+        raise TraceError(f"the book is {ledger.verdict.word} ({reasons}): nothing in it is evidence")
+    lines: list[Entry] = []
+    proofs: dict[Ref, bytes] = {}
+    unproved: list[Ref] = []
+    logs: Files = {}
+    for log in ledger.newest_first():
+        prover = Prover(log)
+        for entry in _chosen(log, selection):
+            proof = prover.prove(entry.seq) if entry.verified else None
+            if proof is None:
+                unproved.append(ref(entry))
+                continue
+            lines.append(entry)
+            proofs[ref(entry)] = proof
+            if whole:
+                logs[_file(log)] = b"".join(each.line + b"\n" for each in log.entries)
+        if len(lines) > MAX_LINES:
+            raise TraceError(f"that are more than {MAX_LINES} lines. Fix: name a shorter time, or tasks")
+    if not lines:
+        raise TraceError("no run is like that. Fix: see `akaion runs`")
+    return Gathered(
+        lines=tuple(sorted(lines, key=ref)), proofs=proofs, unproved=tuple(sorted(unproved)), logs=logs
+    )
+
+
+def _file(log: ReadLog) -> str:
+    return f"{log.number:06d}-{log.header.word('log_id')}.jsonl"
+
+
+def _chosen(log: ReadLog, selection: Selection) -> list[Entry]:
+    """Return the header of a log, the entries that are meant, and the records of the backends they ask.
+
+    None where nothing of the log is meant.
+    """
+    meant = [entry for run in runs_of(log) if _is_meant(run, selection) for entry in run.entries]
+    if not selection.tasks:
+        meant += [
+            entry
+            for entry in log.entries
+            if entry.kind in LOOSE and not entry.task and _in_time(entry.ts, selection)
+        ]
+    if not meant:
+        return []
+    asked = {entry.word("backend") for entry in meant if entry.kind == "egress"}
+    backends = [entry for entry in log.entries if entry.kind == "backend" and entry.word("name") in asked]
+    return sorted((log.header, *backends, *meant), key=ref)
+
+
+def _is_meant(run: Run, selection: Selection) -> bool:
+    return run.task in selection.tasks if selection.tasks else _in_time(run.start_us, selection)
+
+
+def _in_time(time_us: int, selection: Selection) -> bool:
+    since, until = selection.since_us, selection.until_us
+    return (since is None or time_us >= since) and (until is None or time_us < until)
+
+
+def build(gathered: Gathered, given: Given, pin: bytes) -> Files:
+    """Return the files of a pack by name, sums included. A policy that was never in force is left out."""
+    headers = [entry for entry in gathered.lines if entry.kind == "header"]
+    if given.policy is not None and not policy_logs(given.policy, headers)[1]:
+        given = replace(given, policy=None)
+    given = replace(
+        given,
+        verdict=kept_of(given.verdict),
+        unproved=gathered.unproved,
+        logs=tuple(sorted(gathered.logs)),
+    )
+    files = derive(gathered.lines, given)
+    files |= {proof_name(place): proof for place, proof in gathered.proofs.items()}
+    files |= {f"logs/{name}": data for name, data in gathered.logs.items()}
+    files |= {each.file: each.payload for each in given.disclosed}
+    files |= {PIN: pin} | ({} if given.policy is None else {POLICY: given.policy})
+    return {**files, SUMS: _sums(files)}
+
+
+def _sums(files: Mapping[str, bytes]) -> bytes:
+    lines = (f"{sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
+    return "".join(lines).encode("ascii")
+
+
+def fingerprint(files: Mapping[str, bytes]) -> str:
+    """Return what two people compare to know that they hold the same pack: the SHA-256 of its sums."""
+    return sha256(files[SUMS]).hexdigest()
+
+
+# --- files ---------------------------------------------------------------------------------------
+
+
+def write_pack(files: Mapping[str, bytes], target: Path) -> None:
+    """Write a pack as one file if `target` ends in .zip, else as a folder; for its owner's eyes only.
+
+    Raises `TraceError` when something is there already, or it cannot be written.
+    """
+    try:
+        if target.suffix == ".zip":
+            _write_zip(files, target)
+        else:
+            _write_folder(files, target)
+    except FileExistsError:
+        raise TraceError(f"{target} is there already. Fix: name another with --output") from None
+    except OSError as error:
+        raise TraceError(f"{target} cannot be written ({error.strerror})") from None
+
+
+def _write_zip(files: Mapping[str, bytes], target: Path) -> None:
+    handle = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.create_system, entry.external_attr = _UNIX, 0o600 << 16
+            archive.writestr(entry, files[name])
+
+
+def _write_folder(files: Mapping[str, bytes], target: Path) -> None:
+    target.mkdir(mode=0o700)
+    for name, data in files.items():
+        path = target / name
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+
+
+def read_pack(source: Path) -> Files:
+    """Return the files of a pack, a folder or a .zip, by name; raise `TraceError`."""
+    try:
+        files = dict(_read_folder(source) if source.is_dir() else _read_zip(source))
+    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+        raise TraceError(f"{source} is no pack that can be read") from None
+    if not all(_NAME.fullmatch(name) for name in files):
+        raise TraceError(f"{source} holds a file with a name that no pack has")
+    return files
+
+
+def _read_folder(source: Path) -> Iterator[tuple[str, bytes]]:
+    paths = sorted(path for path in source.rglob("*") if not path.is_dir())
+    if sum(path.lstat().st_size for path in paths) > MAX_PACK or any(path.is_symlink() for path in paths):
+        raise OSError
+    yield from ((path.relative_to(source).as_posix(), path.read_bytes()) for path in paths)
+
+
+def _read_zip(source: Path) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(source) as archive:
+        entries = archive.infolist()
+        names = [entry.filename for entry in entries]
+        if sum(entry.file_size for entry in entries) > MAX_PACK or len(set(names)) != len(names):
+            raise OSError
+        yield from ((entry.filename, archive.read(entry)) for entry in entries)
+
+
+# --- checking ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What came of checking a pack: every problem in words, how many lines, and the verifier's doubts."""
+
+    problems: tuple[str, ...]
+    lines: int
+    doubts: tuple[str, ...]
+
+
+def check_pack(files: Files, pin: Path | None, on_proof: Callable[[], None] = lambda: None) -> Checked:
+    """Check a pack: its sums, each proof by the verifier under `pin`, and all that is derived from the lines.
+
+    `on_proof` is called after each proof. Raises `TraceError` when the verifier cannot be run.
+    """
+    sums = files.get(SUMS)
+    rest = {name: data for name, data in files.items() if name != SUMS}
+    problems = [] if sums == _sums(rest) else [f"{SUMS}: the files are not those that it lists"]
+    names = sorted(name for name in files if name.startswith("proofs/"))
+    codes = _check_proofs({name: files[name] for name in names}, pin, on_proof)
+    problems += [f"{name}: {_DOUBT.get(code, 'FAIL')}" for name, code in codes.items() if code not in {0, 4}]
+    problems += _check_logs(rest, pin)
+    if pin is not None and rest.get(PIN, b"").strip() != pin.read_bytes().strip():
+        problems.append(f"{PIN}: it is not the pin that you have")
+    try:
+        problems += _check_derived(rest)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        problems.append(f"{SUMMARY}: it is not what a pack holds")
+    doubts = sorted({_DOUBT[code] for code in codes.values() if code in _DOUBT})
+    return Checked(problems=tuple(problems), lines=len(names), doubts=tuple(doubts))
+
+
+def _check_proofs(proofs: Files, pin: Path | None, on_proof: Callable[[], None]) -> dict[str, int]:
+    """Return the verifier's exit code for each proof."""
+    codes = {}
+    with TemporaryDirectory(prefix="akaion-pack-") as scratch:
+        paths = [Path(scratch) / name.replace("/", "-") for name in proofs]
+        for path, data in zip(paths, proofs.values(), strict=True):
+            path.write_bytes(data)
+        for name, code in zip(proofs, check_each(paths, pin), strict=True):
+            codes[name] = code
+            on_proof()
+    return codes
+
+
+def _check_logs(files: Files, pin: Path | None) -> list[str]:
+    """Return what the verifier has against the whole logs that are enclosed, if any are."""
+    logs = {name: data for name, data in files.items() if name.startswith("logs/")}
+    if not logs:
+        return []
+    with TemporaryDirectory(prefix="akaion-pack-") as scratch:
+        for name, data in logs.items():
+            (Path(scratch) / name.removeprefix("logs/")).write_bytes(data)
+        options = [] if pin is None else ["--pin", str(pin)]
+        code = ask(["verify", scratch, *options]).returncode
+    return [f"logs: {_DOUBT[code]}"] if code in {1, 3} else []
+
+
+def _check_derived(files: Files) -> list[str]:
+    """Return which files are not what follows from the lines that the proofs show."""
+    lines = _lines_of(files)
+    given = _given_of(files, json.loads(files[SUMMARY]))
+    wanted = derive(lines, given)
+    wanted |= {each.file: each.payload for each in given.disclosed}
+    named = {*wanted, *(proof_name(ref(line)) for line in lines), *(f"logs/{name}" for name in given.logs)}
+    named |= {PIN} | (set() if given.policy is None else {POLICY})
+    problems = [
+        f"{name}: it does not follow from the lines" for name in wanted if files.get(name) != wanted[name]
+    ]
+    problems += [f"{name}: it is not what was committed" for name in _untrue(given.disclosed, lines)]
+    return problems + [f"{name}: it does not belong to the pack" for name in sorted(set(files) ^ named)]
+
+
+def _untrue(disclosed: Sequence[Disclosure], lines: Sequence[Entry]) -> list[str]:
+    """Return the files of content that the lines do not commit to."""
+    said = {(line.log, line.seq): line.line for line in lines}
+    return [
+        each.file
+        for each in disclosed
+        if not each.holds or each.commit.encode("ascii") not in said.get((each.log, each.seq), b"")
+    ]
+
+
+def _lines_of(files: Files) -> tuple[Entry, ...]:
+    """Return the lines that the proofs of a pack show, in order."""
+    shown = [json.loads(data) for name, data in files.items() if name.startswith("proofs/")]
+    found = (
+        to_entry(parse_record(each["header"].encode("utf-8"))["body"]["log_no"], each["line"].encode("utf-8"))
+        for each in shown
+    )
+    return tuple(sorted(found, key=ref))
+
+
+def _given_of(files: Files, summary: Mapping[str, Any]) -> Given:
+    """Return what a pack says by itself, and what lies beside its lines."""
+    chosen = summary["selection"]
+    return Given(
+        verdict=summary["verdict"],
+        selection=Selection(
+            tasks=tuple(chosen["tasks"]), since_us=chosen["since_us"], until_us=chosen["until_us"]
+        ),
+        languages=tuple(each for each in LANGUAGES if each in summary["languages"]),
+        unproved=tuple((each["log"], each["seq"]) for each in summary["unproved"]),
+        logs=tuple(summary["logs"]),
+        policy=files.get(POLICY),
+        disclosed=tuple(
+            Disclosure(
+                log=each["log"],
+                seq=each["seq"],
+                member=each["member"],
+                commit=each["commit"],
+                salt=bytes.fromhex(each["salt"]),
+                payload=files[each["file"]],
+            )
+            for each in summary["disclosed"]
+        ),
+    )

@@ -1,0 +1,434 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I4, I12: a pack of evidence over a real book, checked by the standalone verifier and by nothing else."""
+
+import hmac
+import json
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any, Final
+
+import akaion_verify
+import pytest
+
+from runner import StopReason, open_profile
+from runner.adapters.cli.main import main
+from runner.adapters.ledger.book import Entry, open_ledger
+from runner.adapters.ledger.material import Given, Selection, derive, kept_of
+from runner.adapters.ledger.pack import SUMS, Files, check_pack, gather, read_pack, write_pack
+from runner.adapters.ledger.proofs import Prover
+from runner.adapters.ledger.select import Wanted, wanted_runs
+from runner.testing import ScriptedServer, oblige
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+VERIFIER: Final = ROOT / "verify" / "akaion_verify.py"
+GOLDEN: Final = ROOT / "contracts" / "trace" / "v1" / "golden"
+SECRET: Final = "The settlement figure is forty thousand florins"
+FILE: Final = "settlement-of-the-heirs.txt"
+QUESTION: Final = "What is the settlement figure of <b>Ferrantini\u202e</b>?"
+ANSWER: Final = "forty thousand florins"
+CANARIES: Final = (SECRET, FILE, "heirs", "Ferrantini", "florins", "settlement")
+
+
+def answering(body: Any) -> str:
+    asked = body["response_format"]["json_schema"]["schema"]["properties"]
+    return json.dumps({"answer": ANSWER}) if set(asked) == {"answer"} else oblige(body)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Practice:
+    """A practice with a book of two runs, the second of which was denied a send; and its pin."""
+
+    root: Path
+    profile: Path
+    pin: Path
+
+    @property
+    def book(self) -> Path:
+        return self.root / "home" / "trace"
+
+    def pack(self, name: str, *options: str) -> Path:
+        target = self.root / name
+        chosen = options if "--task" in options else ("--since", "2000-01-01", *options)
+        assert main(["evidence", "--profile", str(self.profile), *chosen, "-o", str(target)]) == 0
+        return target
+
+
+def write_profile(path: Path, url: str, data_class: str) -> None:
+    path.write_text(
+        "profile: attached\n"
+        "policy:\n"
+        "  grants:\n"
+        f"    - {{tool: search_text, paths: [{{path: files, class: {data_class}}}]}}\n"
+        "perimeter: {max_egress_class: C1}\n"
+        "inference:\n"
+        "  prefer: remote\n"
+        "  local: null\n"
+        f"  remote: {{backend: openai, endpoint: '{url}', model: m, tier: constrained}}\n",
+        encoding="utf-8",
+    )
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Practice:
+    """Return a practice whose book is made once: what tests change, they copy."""
+    root = tmp_path_factory.mktemp("practice")
+    (root / "files").mkdir()
+    (root / "files" / FILE).write_text(f"Of the heirs\n{SECRET}\n", encoding="utf-8")
+    pin, profile = root / "device.vkey", root / "attached.yaml"
+    with pytest.MonkeyPatch.context() as patch, ScriptedServer(replies=[answering] * 9) as server:
+        patch.setenv("AKAION_HOME", str(root / "home"))
+        for data_class, stop in (("C1", StopReason.ANSWERED), ("C3", StopReason.DENIED)):
+            write_profile(profile, server.url, data_class)
+            with open_profile(profile) as runtime:
+                assert runtime.loop().run(QUESTION).stop is stop
+                runtime.export_pin(pin)
+    return Practice(root=root, profile=profile, pin=pin)
+
+
+@pytest.fixture
+def practice(written: Practice, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Practice:
+    root = tmp_path / "practice"
+    shutil.copytree(written.root / "home", root / "home")
+    monkeypatch.setenv("AKAION_HOME", str(root / "home"))
+    return Practice(root=root, profile=written.profile, pin=written.pin)
+
+
+def tasks(practice: Practice, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    capsys.readouterr()
+    assert main(["runs", "--profile", str(practice.profile), "--json"]) == 0
+    found: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["runs"]
+    return found
+
+
+def everything(files: Files) -> str:
+    return "\n".join(f"{name}\n{data.decode('utf-8')}" for name, data in files.items())
+
+
+# --- checked elsewhere, by the verifier alone ---------------------------------------------------------
+
+
+def elsewhere(tmp_path: Path, pack: Path, pin: Path) -> Iterator[tuple[str, int, str]]:
+    """Check each proof of a pack as an auditor would: the verifier's file, the pin, and nothing of ours."""
+    there = tmp_path / "elsewhere"
+    there.mkdir()
+    program, key = (Path(shutil.copy(each, there)) for each in (VERIFIER, pin))
+    for proof in sorted((pack / "proofs").iterdir()):
+        command = [sys.executable, "-I", "-S", str(program), "check", str(proof), "--pin", str(key)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, env={}, cwd=there)
+        yield proof.name, done.returncode, done.stdout.splitlines()[0]
+
+
+def test_i4_the_verifier_alone_finds_every_line_of_a_pack_included(
+    practice: Practice, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    denied = tasks(practice, capsys)[1]
+    pack = practice.pack("pack", "--task", denied["task"])
+    found = list(elsewhere(tmp_path, pack, practice.pin))
+    assert {(code, line) for _, code, line in found} == {(0, "INCLUDED (exit 0)")}
+    summary = json.loads((pack / "evidence.json").read_bytes())
+    assert [name for name, *_ in found] == [Path(line["proof"]).name for line in summary["lines"]]
+    ours = {line["seq"] for line in summary["lines"] if line["kind"] not in {"header", "backend"}}
+    lines = [json.loads(line) for line in max(practice.book.glob("*.jsonl")).read_bytes().splitlines()]
+    assert ours == {each["seq"] for each in lines if each.get("task") == denied["task"]}
+
+
+def test_i4_the_verifier_alone_refuses_a_line_that_was_altered(practice: Practice, tmp_path: Path) -> None:
+    pack = practice.pack("pack")
+    altered = [proof for proof in (pack / "proofs").iterdir() if b"c3-never-leaves" in proof.read_bytes()]
+    for proof in sorted((pack / "proofs").iterdir())[3:]:
+        if proof not in altered:
+            proof.unlink()
+    for proof in altered:
+        text = proof.read_text(encoding="ascii")
+        proof.write_text(text.replace('\\"decision\\":\\"denied\\"', '\\"decision\\":\\"allowed\\"'))
+    refused = {name: line for name, code, line in elsewhere(tmp_path, pack, practice.pin) if code}
+    assert len(altered) == 1
+    assert refused == {altered[0].name: "FAIL (exit 1)"}
+
+
+def test_i4_the_verifier_alone_verifies_enclosed_logs(practice: Practice) -> None:
+    pack = practice.pack("pack", "--whole-logs")
+    assert akaion_verify.main([str(pack / "logs"), "--pin", str(practice.pin)]) == 0
+
+
+@pytest.mark.parametrize("name", ["studio", "interrupted", "quiet"])
+def test_i4_a_proof_is_byte_for_byte_what_the_verifier_prints(name: str) -> None:
+    compared = 0
+    for log in open_ledger(GOLDEN / name, GOLDEN / f"{name}.pin").newest_first():
+        prover = Prover(log)
+        for entry in log.entries:
+            theirs = akaion_verify.prove(GOLDEN / name, log.number, entry.seq)
+            ours = prover.prove(entry.seq)
+            assert ours == (None if theirs is None else json.dumps(theirs, indent=2).encode() + b"\n")
+            compared += ours is not None
+    assert compared > 3
+
+
+# --- the same book, the same bytes --------------------------------------------------------------------
+
+
+def test_the_same_book_gives_the_same_bytes_as_a_folder_and_as_a_file(practice: Practice) -> None:
+    folder, again = practice.pack("one"), practice.pack("two")
+    assert read_pack(folder) == read_pack(again)
+    first, second = practice.pack("one.zip"), practice.pack("two.zip")
+    assert first.read_bytes() == second.read_bytes()
+    assert read_pack(first) == read_pack(folder)
+    with zipfile.ZipFile(first) as archive:
+        assert {entry.date_time[0] for entry in archive.infolist()} == {1980}
+
+
+def test_a_pack_is_never_written_over_something(practice: Practice) -> None:
+    target = practice.pack("pack")
+    command = ["evidence", "--profile", str(practice.profile), "--since", "2000-01-01", "-o", str(target)]
+    assert main(command) == 1
+    assert target.stat().st_mode & 0o777 == 0o700
+
+
+# --- what is in it ------------------------------------------------------------------------------------
+
+
+def test_i12_no_content_is_in_a_pack_unless_it_is_asked_for(practice: Practice) -> None:
+    """Not the question, not what was read, not the name of a file, not the answer; in no file, in no form."""
+    files = read_pack(practice.pack("pack", "--whole-logs"))
+    text = everything(files)
+    assert [canary for canary in CANARIES if canary.casefold() in text.casefold()] == []
+    assert not any(name.startswith("content/") for name in files)
+    salts = (practice.root / "home" / "vault" / "salts").read_text(encoding="ascii").split()
+    assert not any(salt in text for salt in salts[1::2])
+
+
+def test_i12_content_that_is_given_is_disclosed_only_if_the_record_committed_to_it(
+    practice: Practice,
+) -> None:
+    kept = practice.root / "kept"
+    kept.mkdir()
+    (kept / "questions.txt").write_text(f"never asked by anybody\n{QUESTION}\n", encoding="utf-8")
+    files = read_pack(practice.pack("pack", "--with-content", str(kept)))
+    assert "never asked by anybody" not in everything(files)
+    disclosed = json.loads(files["evidence.json"])["disclosed"]
+    assert {each["member"] for each in disclosed} >= {"goal_commit"}
+    proofs = {(each["log"], each["seq"]): each for each in json.loads(files["evidence.json"])["lines"]}
+    for each in disclosed:
+        payload = files[each["file"]]
+        assert payload == QUESTION.encode()
+        salt = bytes.fromhex(each["salt"])
+        commit = hmac.new(salt, b"akaion-commit/1\0" + payload, sha256).hexdigest()
+        line = json.loads(files[proofs[each["log"], each["seq"]]["proof"]])["line"]
+        assert commit == json.loads(line)["body"][each["member"]] == each["commit"]
+    page = files["evidence.html"].decode("utf-8")
+    assert "of &lt;b&gt;Ferrantini\\u202e&lt;/b&gt;?" in page
+    assert "<b>" not in page
+    assert "\u202e" not in page
+
+
+def test_a_pack_says_what_was_asked_read_sent_and_denied_and_on_which_lines_each_rests(
+    practice: Practice,
+) -> None:
+    files = read_pack(practice.pack("pack"))
+    summary = json.loads(files["evidence.json"])
+    told = summary["statements"]
+    assert [each["code"] for each in told["asked"]] == ["asked", "asked"]
+    assert [each["values"]["class"] for each in told["read"]] == ["C1", "C3"]
+    assert [each["values"]["class"] for each in told["left"]] == ["C1"] * 3
+    (denied,) = told["denied"]
+    assert (denied["values"]["reason"], denied["values"]["class"]) == ("c3-never-leaves", "C3")
+    (recipient,) = [each for each in told["art33"] if each["code"] == "recipient"]
+    assert (recipient["values"]["sends"], recipient["values"]["classes"]) == (3, "C1")
+    shown = {(line["log"], line["seq"]): line for line in summary["lines"]}
+    for statements in told.values():
+        for each in statements:
+            assert each["by_hand"] is each["code"].endswith("_by_hand")
+            assert all((place["log"], place["seq"]) in shown for place in each["lines"])
+    rest = {(place["log"], place["seq"]) for each in told["left"] + told["denied"] for place in each["lines"]}
+    assert {place for place, line in shown.items() if line["kind"] == "egress"} <= rest
+
+
+def test_the_policy_is_enclosed_where_it_was_in_force_and_only_there(practice: Practice) -> None:
+    files = read_pack(practice.pack("pack"))
+    policy = json.loads(files["evidence.json"])["policy"]
+    assert policy["logs"] == [1]
+    data = b"akaion-policy/1\0" + files["policy.json"].rstrip(b"\n")
+    assert policy["digest"] == sha256(data).hexdigest()
+    assert "policy.json" not in read_pack(practice.pack("without", "--no-policy"))
+    write_profile(practice.root / "other.yaml", "http://127.0.0.1:9", "C2")
+    other = replace(practice, profile=practice.root / "other.yaml")
+    assert "policy.json" not in read_pack(other.pack("other"))
+
+
+class Page(HTMLParser):
+    """What a page refers to, and the places it has."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.hrefs: set[str] = set()
+        self.ids: list[str] = []
+        self.others: set[str] = set()
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        for name, value in attrs:
+            if name == "href":
+                self.hrefs.add(str(value))
+            elif name == "id":
+                self.ids.append(str(value))
+            elif name not in {"class", "lang", "charset", "content", "name", "http-equiv"}:
+                self.others.add(name)
+
+
+@pytest.mark.parametrize(("language", "parts"), [("it", ["it"]), ("en", ["en"]), ("both", ["it", "en"])])
+def test_the_page_fetches_nothing_runs_nothing_and_every_link_leads_somewhere(
+    language: str, parts: list[str], practice: Practice
+) -> None:
+    files = read_pack(practice.pack("pack", "--language", language))
+    text = files["evidence.html"].decode("utf-8")
+    page = Page(text)
+    assert re.findall(r'<section lang="(..)">', text) == parts
+    assert page.tags.isdisjoint({"script", "link", "img", "iframe", "form", "object", "base"})
+    assert page.others == set()
+    assert "default-src 'none'" in text
+    assert "url(" not in text
+    assert "@import" not in text
+    assert len(page.ids) == len(set(page.ids))
+    inside = {href.removeprefix("#") for href in page.hrefs if href.startswith("#")}
+    assert inside <= set(page.ids)
+    assert {href for href in page.hrefs if not href.startswith("#")} <= set(files)
+
+
+# --- checked with the runner --------------------------------------------------------------------------
+
+
+def resummed(files: Files) -> Files:
+    """Return the files with sums that fit, as whoever alters a pack would."""
+    rest = {name: data for name, data in files.items() if name != SUMS}
+    sums = "".join(f"{sha256(rest[name]).hexdigest()}  {name}\n" for name in sorted(rest))
+    return {**rest, SUMS: sums.encode()}
+
+
+def altered(files: Files, name: str, before: bytes, after: bytes) -> Files:
+    assert before in files[name]
+    return resummed({**files, name: files[name].replace(before, after)})
+
+
+def test_a_pack_holds_and_not_after_any_file_of_it_was_altered(practice: Practice) -> None:
+    kept = practice.root / "kept"
+    kept.mkdir()
+    (kept / "question.txt").write_text(QUESTION, encoding="utf-8")
+    (task,) = [run for run in open_runs(practice) if run["outcome"] == "failed"]
+    files = read_pack(practice.pack("pack", "--task", task["task"], "--with-content", str(kept)))
+    content = next(name for name in files if name.startswith("content/"))
+    proof = next(name for name, data in files.items() if b"c3-never-leaves" in data and "proofs" in name)
+    assert check_pack(files, practice.pin).problems == ()
+    wrong = {
+        "sums": {**files, "README.txt": b"nothing\n"},
+        "note": altered(files, "README.txt", b"-I -S", b""),
+        "page": altered(files, "evidence.html", b"c3-never-leaves", b"c1-may-leave"),
+        "summary": altered(files, "evidence.json", b'"class": "C3"', b'"class": "C1"'),
+        "line": altered(files, proof, b"c3-never-leaves", b"c1-never-leaves"),
+        "policy": altered(files, "policy.json", b'"ask":false', b'"ask":true'),
+        "content": resummed({**files, content: b"something else"}),
+        "pin": resummed({**files, "device.vkey": b"another"}),
+        "added": resummed({**files, "proofs/more.txt": b"{}"}),
+        "left out": resummed({name: data for name, data in files.items() if name != proof}),
+        "no summary": resummed({name: data for name, data in files.items() if name != "evidence.json"}),
+        "other summary": resummed({**files, "evidence.json": b"[]"}),
+    }
+    assert [name for name, pack in wrong.items() if not check_pack(pack, practice.pin).problems] == []
+
+
+def open_runs(practice: Practice) -> list[dict[str, Any]]:
+    return [run.data() for run in wanted_runs(open_ledger(practice.book, practice.pin), Wanted())]
+
+
+def test_the_command_checks_a_pack_and_says_under_which_fingerprint(
+    practice: Practice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (first, _) = tasks(practice, capsys)
+    pack = practice.pack("pack.zip", "--task", first["task"][:8])
+    made = re.search(r"^Fingerprint +([0-9a-f]{64})$", capsys.readouterr().out, re.MULTILINE)
+    assert main(["evidence", "--check", str(pack), "--pin", str(practice.pin), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert made is not None
+    assert (found["holds"], found["fingerprint"]) == (True, made[1])
+    other = practice.root / "other.vkey"
+    shutil.copy(GOLDEN / "studio.pin", other)
+    assert main(["evidence", "--check", str(pack), "--pin", str(other)]) == 1
+    assert "UNTRUSTED" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("what", "status"), [("altered", 1), ("another pin", 3)])
+def test_i4_of_a_book_that_does_not_verify_no_pack_is_made(
+    what: str, status: int, practice: Practice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pin = GOLDEN / "studio.pin" if what == "another pin" else practice.pin
+    if what == "altered":
+        log = max(practice.book.glob("*.jsonl"))
+        log.write_bytes(log.read_bytes().replace(b'"denied"', b'"allowed"', 1))
+    target = practice.root / "pack"
+    command = ["evidence", "--profile", str(practice.profile), "--pin", str(pin), "--since", "2000-01-01"]
+    assert main([*command, "-o", str(target)]) == status
+    assert not target.exists()
+    assert "no pack was made" in capsys.readouterr().err
+
+
+def test_an_interrupted_run_is_told_as_far_as_it_is_proved_and_the_rest_is_named(tmp_path: Path) -> None:
+    target = tmp_path / "pack"
+    command = ["evidence", "--folder", str(GOLDEN / "broken-off"), "--pin", str(GOLDEN / "broken-off.pin")]
+    assert main([*command, "--since", "2000-01-01", "-o", str(target)]) == 2
+    summary = json.loads((target / "evidence.json").read_bytes())
+    assert summary["verdict"]["verdict"] == "INCOMPLETE"
+    assert summary["unproved"] != []
+    assert [each["code"] for each in summary["statements"]["asked"]] == ["asked_open", "incomplete"]
+    assert check_pack(read_pack(target), GOLDEN / "broken-off.pin").problems == ()
+
+
+def test_i4_a_task_of_which_a_line_was_left_out_is_called_incomplete() -> None:
+    """Whoever makes a pack cannot drop a send of a task: its end counts them, and that line is proved too."""
+    ledger = open_ledger(GOLDEN / "studio", GOLDEN / "studio.pin")
+    gathered = gather(ledger, Selection(), whole=False)
+    given = Given(verdict=kept_of(ledger.verdict.report), selection=Selection())
+
+    def codes(lines: Sequence[Entry]) -> list[str]:
+        told = json.loads(derive(lines, given)["evidence.json"])["statements"]["asked"]
+        return [each["code"] for each in told if each["code"] == "incomplete"]
+
+    assert codes(gathered.lines) == []
+    sends = [line for line in gathered.lines if line.kind == "egress" and line.task]
+    assert len(sends) > 5
+    for send in sends:
+        assert codes([line for line in gathered.lines if line is not send]) == ["incomplete"]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--task", "abcdabcd"], ["--since", "1999-01-01", "--until", "1999-01-02"], ["--since", "soon"], []],
+    ids=["unknown-task", "empty-time", "no-time", "nothing"],
+)
+def test_what_names_no_run_makes_no_pack(options: list[str], practice: Practice) -> None:
+    target = practice.root / "pack"
+    assert main(["evidence", "--profile", str(practice.profile), *options, "-o", str(target)]) in {1, 2}
+    assert not target.exists()
+
+
+@pytest.mark.parametrize("name", ["../up", "/up", "a/b/c", "a\\b"])
+def test_a_file_with_a_name_that_leads_elsewhere_is_no_pack(name: str, tmp_path: Path) -> None:
+    hostile = tmp_path / "pack.zip"
+    with zipfile.ZipFile(hostile, "w") as archive:
+        archive.writestr(name, "x")
+    assert main(["evidence", "--check", str(hostile)]) == 1
+
+
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    files = {"a.txt": b"1", "proofs/b.json": b"2"}
+    for name in ("folder", "file.zip"):
+        write_pack(files, tmp_path / name)
+        assert read_pack(tmp_path / name) == files
