@@ -18,6 +18,7 @@ from typing import Final, Literal
 
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.ports import RELEASE, Locality
+from runner.kernel.tiers import CallFailure, Tier
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.commit import caps_digest, config_digest, policy_digest, rendering_digest
 from runner.perimeter.trace.log import HeaderFacts, Trace
@@ -117,8 +118,9 @@ class Story:
         *inputs: str,
         decision: Literal["allowed", "redacted"] = "allowed",
         declassify: str | None = None,
+        failure: CallFailure | None = None,
     ) -> str:
-        """Send an inference and label its answer."""
+        """Send an inference and label its answer, which fails to be a call by `failure`."""
         trace, call, send, body = self.trace, self.trace.mint_id(), self.trace.mint_id(), b'{"messages":[]}'
         sent = r.Egress(
             call_id=call,
@@ -135,7 +137,17 @@ class Story:
         )
         trace.barrier(trace.append(sent, task=self.task))
         answer = trace.mint_block()
-        result = r.EgressResult(call_id=call, send_id=send, status="ok", bytes=12, block=answer)
+        result = r.EgressResult(
+            call_id=call,
+            send_id=send,
+            status="ok",
+            bytes=12,
+            block=answer,
+            tier=Tier.CONSTRAINED,
+            failure=failure,
+            x_tokens_in=21,
+            x_tokens_out=4,
+        )
         trace.append(result, task=self.task)
         label = r.Classify(
             block=answer,
@@ -365,6 +377,7 @@ def studio() -> Author:
         story.decide("rm_everything", "deny", "unknown-tool", C1)
         story.decide("write_file", "deny", "path-outside-grant", C1)
         story.deny_send(C2, story.goal, read)
+        story.ask("local", C2, story.goal, read, failure=CallFailure.TRUNCATED)
         answer = story.ask("local", C2, story.goal, read)
         trace.append(r.StepVerdict(step=0, verdict="pass", by="model"), task=story.task)
         short = story.block(b"three hearings", C2, Integrity.UNTRUSTED, answer, read)
