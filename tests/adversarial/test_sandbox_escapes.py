@@ -468,6 +468,27 @@ print(json.dumps([libc.prctl(39, 0, 0, 0, 0), max(caps), os.getuid(), os.getgid(
     assert json.loads(ground.inside(code)) == [1, 0, 65534, 65534, [True, True, True]]
 
 
+def test_p2_each_namespace_is_its_own() -> None:
+    """The filter leaves nothing to ask them with from inside, so they are looked at from outside."""
+    seconds = f"78.{os.getpid()}"
+    asleep = f"/usr/bin/sleep\0{seconds}\0"
+    job = Job(program=Path("/usr/bin/sleep"), arguments=[seconds], limits=Limits(wall_s=3.0))
+    started = threading.Thread(target=Bubblewrap().run, args=(job,))
+    started.start()
+    found: list[Path] = []
+
+    def is_there() -> bool:
+        found.extend(entry.parent for entry in Path("/proc").glob("[0-9]*/cmdline") if reads(entry) == asleep)
+        return bool(found)
+
+    assert comes_true(is_there)
+    kinds = ("net", "pid", "mnt", "ipc", "uts", "user", "cgroup")
+    theirs = {kind: (found[0] / "ns" / kind).readlink() for kind in kinds}
+    ours = {kind: Path("/proc/self/ns", kind).readlink() for kind in kinds}
+    assert [kind for kind in kinds if theirs[kind] == ours[kind]] == []
+    started.join()
+
+
 def test_p2_a_folder_that_is_swapped_for_a_link_is_not_followed(ground: Ground, tmp_path: Path) -> None:
     """What is shown is what the handle was opened on, whatever stands at its path by then."""
     folder = tmp_path / "folder"
@@ -502,11 +523,15 @@ def gone(mark: str) -> bool:
 
 
 def _arguments() -> Iterator[str]:
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            yield entry.read_text(errors="replace")
-        except OSError:
-            continue
+    yield from map(reads, Path("/proc").glob("[0-9]*/cmdline"))
+
+
+def reads(entry: Path) -> str:
+    """What stands at `entry`, nothing where its process is gone by then."""
+    try:
+        return entry.read_text(errors="replace")
+    except OSError:
+        return ""
 
 
 @pytest.mark.parametrize(

@@ -40,7 +40,6 @@ _WALLS: Final = (
     *("--cap-drop", "ALL"),
     *("--uid", _NOBODY, "--gid", _NOBODY),
     *("--hostname", "sandbox"),
-    "--clearenv",
 )
 _NO_BWRAP: Final = "bubblewrap (bwrap) is not installed. Fix: install the package bubblewrap"
 _OLD_BWRAP: Final = (
@@ -100,8 +99,6 @@ def _arguments(job: Job, ours: tuple[int, int, int]) -> Iterator[str]:
     """Yield the arguments of bubblewrap: walls, then what stands inside, then the program."""
     telling, waiting, rules = ours
     yield from _WALLS
-    for name, value in ENVIRONMENT.items():
-        yield from ("--setenv", name, value)
     yield from ("--json-status-fd", str(telling), "--block-fd", str(waiting), "--seccomp", str(rules))
     for path in (*needs_of(job.program), *_there(_LOCALE, *job.data)):
         yield from ("--ro-bind", os.path.realpath(path), path)
