@@ -11,6 +11,7 @@ import _ctypes
 import json
 import os
 import platform
+import signal
 import socket
 import subprocess
 import sys
@@ -472,7 +473,7 @@ def test_p2_each_namespace_is_its_own() -> None:
     """The filter leaves nothing to ask them with from inside, so they are looked at from outside."""
     seconds = f"78.{os.getpid()}"
     asleep = f"/usr/bin/sleep\0{seconds}\0"
-    job = Job(program=Path("/usr/bin/sleep"), arguments=[seconds], limits=Limits(wall_s=3.0))
+    job = Job(program=Path("/usr/bin/sleep"), arguments=[seconds], limits=Limits())
     started = threading.Thread(target=Bubblewrap().run, args=(job,))
     started.start()
     found: list[Path] = []
@@ -486,6 +487,7 @@ def test_p2_each_namespace_is_its_own() -> None:
     theirs = {kind: (found[0] / "ns" / kind).readlink() for kind in kinds}
     ours = {kind: Path("/proc/self/ns", kind).readlink() for kind in kinds}
     assert [kind for kind in kinds if theirs[kind] == ours[kind]] == []
+    os.kill(int(found[0].name), signal.SIGKILL)
     started.join()
 
 
