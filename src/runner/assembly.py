@@ -6,11 +6,12 @@ The only module that imports capabilities and perimeter together. Carries I6: th
 the profile only.
 """
 
+import os
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType, TracebackType
@@ -45,19 +46,30 @@ from runner.capability.transport.clock import SystemClock, SystemEntropy
 from runner.capability.transport.findings import FileFindings
 from runner.capability.transport.http import HttpTransport
 from runner.capability.transport.inprocess import EngineTransport
-from runner.capability.transport.keys import FileSigner, export_pin
+from runner.capability.transport.keys import FileCustody, export_pin
 from runner.capability.transport.locality import LoopbackCheck
 from runner.capability.transport.logstore import FolderLogStore, read_boot_id
+from runner.capability.transport.osring import KeyringCustody
 from runner.capability.transport.salts import FileSaltStore
+from runner.capability.transport.signer import ProcessCustody
 from runner.kernel.capabilities import Capabilities
 from runner.kernel.config import Config, LocalInference, RemoteInference, parse_config
-from runner.kernel.errors import ConfigError, LoopError, Mistake, ModelError, SealError
+from runner.kernel.errors import (
+    ConfigError,
+    LoopError,
+    Mistake,
+    ModelError,
+    SealError,
+    TraceError,
+    TraceUnavailable,
+)
 from runner.kernel.inference import Address
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import (
     Approver,
     Backend,
     Credential,
+    Custody,
     Effect,
     Embedder,
     Endpoint,
@@ -66,6 +78,7 @@ from runner.kernel.ports import (
     SaltStore,
     SecondOpinion,
     ServerCheck,
+    Signer,
     Tool,
 )
 from runner.kernel.registers import Listed
@@ -86,6 +99,7 @@ from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.note import device_key_name, vkey
 from runner.perimeter.trace.records import RULES_ONLY
 from runner.perimeter.trace.records import HostTool as HostToolRecord
+from runner.perimeter.trace.recover import named_successor
 
 LOCAL: Final = "local"
 REMOTE: Final = "remote"
@@ -102,12 +116,16 @@ _HOST: Final = re.compile(r"[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?\.?|[0-9a-f]*:[0-9a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Where a runtime keeps its own files: `trace` is the book, the others lie outside it."""
+    """Where a runtime keeps its own files: `trace` is the book, the others lie outside it.
+
+    `signer` is the socket of a signer process, and then `key` is not used.
+    """
 
     trace: Path
     key: Path
     pin: Path
     salts: Path
+    signer: Path | None = None
 
 
 def open_profile(
@@ -184,6 +202,7 @@ class Runtime:
         self._source = source
         self._approver = approver
         self._places = places_of(config, source)
+        self._keys = custody_of(config, self._places)
         self._tools = _by_name((ListDir(), ReadFile(), SearchText(), _shell(config), *tools), _blame(source))
         self._host_tools = frozenset(tool.spec.name for tool in tools)
         self._policy = self._compile_policy()
@@ -246,9 +265,48 @@ class Runtime:
 
         Raises `TraceError` for a target inside it, where a pin proves nothing, and `OSError`.
         """
-        device = self._signer().public_key
-        key = vkey(device_key_name(book_name(device)), device)
-        export_pin(key, Path(target), book=self._places.trace)
+        export_pin(device_vkey(self._keys.signer()), Path(target), book=self._places.trace)
+
+    def rotate_key(self, successor: str | None = None) -> Path:
+        """End this book under its device key, which names the next one, and return where the book lies now.
+
+        A new key takes the place of the old one; or `successor` is named, the verifier key of a device key
+        that the profile is to have from then on. What was broken off goes on where it was when this is called
+        again. Raises `TraceError`, also for a key that only its signer process can replace.
+        """
+        store, current = (
+            FolderLogStore(self._places.trace, self._places.pin),
+            device_vkey(self._keys.signer()),
+        )
+        if successor == current:
+            raise TraceError("that is the key that signs already. Fix: name another one")
+        named = named_successor(store)
+        new = successor or (current if named == current else self._next_key())
+        if named is None:
+            self._end_book(new)
+        store.acquire()
+        try:
+            if named_successor(store) != new:
+                raise TraceUnavailable(
+                    "this book ended for another key. Fix: name that one, or end what writes it"
+                )
+            if successor is None:
+                self._keys.promote()
+            return store.retire()
+        finally:
+            store.release()
+
+    def _next_key(self) -> str:
+        return device_vkey(self._keys.successor())
+
+    def _end_book(self, successor: str) -> None:
+        """Write the book's last log, which names `successor`."""
+        make_home()
+        with (
+            closing(FileSaltStore(self._places.salts, book=self._places.trace)) as salts,
+            self._open_trace(salts, successor=successor),
+        ):
+            pass
 
     def client_for(self, name: str) -> SealedClient:
         """Return the sealed client of the backend "local" or "remote"; raise `SealError` without one."""
@@ -341,6 +399,7 @@ class Runtime:
         remote = self.config.inference.remote
         credential = None if remote is None else _credential_file(remote, self._source)
         untouchable += [] if credential is None else [credential]
+        untouchable += [] if self._places.signer is None else [self._places.signer]
         registers = _register_paths(self.config, self._source).values()
         unwritable = (*untouchable, self._places.trace, home, self._source.path, *registers)
         return compile_policy(
@@ -381,19 +440,19 @@ class Runtime:
     def _effects(self) -> frozenset[Effect]:
         return frozenset(grant.effect for grant in self._policy.grants.values())
 
-    def _open_trace(self, salts: SaltStore) -> Trace:
-        signer = self._signer()
+    def _open_trace(self, salts: SaltStore, *, successor: str | None = None) -> Trace:
+        signer = self._keys.signer()
+        store = FolderLogStore(self._places.trace, self._places.pin)
+        if named_successor(store) is not None:
+            raise TraceError("this book ended with its device key. Fix: finish it with `akaion keys rotate`")
         return Trace.open(
-            store=FolderLogStore(self._places.trace, self._places.pin),
+            store=store,
             signer=signer,
             salts=salts,
             clock=SystemClock(),
             entropy=SystemEntropy(),
-            facts=self._header_facts(signer.public_key),
+            facts=replace(self._header_facts(signer.public_key), successor=successor),
         )
-
-    def _signer(self) -> FileSigner:
-        return FileSigner(self._places.key, book=self._places.trace, entropy=SystemEntropy())
 
     def _header_facts(self, device: bytes) -> HeaderFacts:
         host_tools = tuple(
@@ -472,6 +531,21 @@ def _first_tier(endpoint: LocalInference | RemoteInference | None) -> Tier | Non
     return None if endpoint is None or endpoint.tier == "auto" else Tier(endpoint.tier)
 
 
+def custody_of(config: Config, places: Places) -> Custody:
+    """Return who keeps the device key of this profile. Nothing is made, asked or read yet."""
+    if places.signer is not None:
+        return ProcessCustody(places.signer)
+    if config.trace.custody == "keyring":
+        name = sha256(os.fsencode(places.key)).hexdigest()[:16]  # another key for another folder of keys
+        return KeyringCustody(name, entropy=SystemEntropy())
+    return FileCustody(places.key, book=places.trace, entropy=SystemEntropy())
+
+
+def device_vkey(signer: Signer) -> str:
+    """Return the verifier key of the device key of `signer`, as a pin file holds it."""
+    return vkey(device_key_name(book_name(signer.public_key)), signer.public_key)
+
+
 def book_name(device: bytes) -> str:
     """Return the name of the book that the device key `device` (32 bytes, public) certifies."""
     return f"akaion/{sha256(device).hexdigest()[:16]}"
@@ -487,6 +561,7 @@ def places_of(config: Config, source: ProfileSource) -> Places:
     return Places(
         trace=trace,
         key=keys / "device.key",
+        signer=source.resolve(named.signer, ("trace", "custody")) if named.signer else None,
         pin=home / "state" / f"{book}.pin",
         salts=home / "vault" / "salts",
     )

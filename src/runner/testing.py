@@ -898,7 +898,7 @@ class MemorySigner:
         """The 32 bytes of the public key."""
         return self._key.public_key().public_bytes_raw()
 
-    def sign(self, message: bytes) -> bytes:
+    def sign(self, message: bytes, *, header: bytes = b"") -> bytes:  # noqa: ARG002 - the port has it
         """Return the 64-byte signature of `message`."""
         return self._key.sign(message)
 

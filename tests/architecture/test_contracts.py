@@ -117,6 +117,8 @@ MUTANTS = [
     mutant("wire", "adapters/cli/trace.py", "import anyio"),
     mutant("wire", "capability/tools/filesystem.py", "from anyio import connect_tcp"),
     mutant("wire", "assembly.py", "import socket"),
+    mutant("wire", "capability/transport/keys.py", "import socket"),
+    mutant("composition-root", "adapters/cli/serve.py", "import runner.capability.transport.osring"),
     mutant(
         "wire", "agent/steps.py", "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import requests"
     ),

@@ -85,7 +85,7 @@ class Practice:
 
     def verify(self) -> dict[str, Any]:
         pin = self.root / "device.vkey"
-        assert self.akaion("keys", "pin", str(pin)).returncode == 0
+        assert self.akaion("keys", "export", str(pin)).returncode == 0
         done = subprocess.run(
             [sys.executable, "-I", "-S", VERIFIER, self.root / "home" / "trace", "--pin", pin, "--json"],
             capture_output=True,

@@ -65,7 +65,7 @@ def verdict(home: Path, pin: Path) -> dict[str, Any]:
 
 
 def write_pin(home: Path, pin: Path) -> None:
-    akaion = [sys.executable, "-m", "runner.adapters.cli.main", "keys", "pin", str(pin)]
+    akaion = [sys.executable, "-m", "runner.adapters.cli.main", "keys", "export", str(pin)]
     subprocess.run(akaion, env={**os.environ, "AKAION_HOME": str(home)}, check=True, capture_output=True)
 
 

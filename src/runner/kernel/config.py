@@ -17,6 +17,7 @@ _NAME: Final = r"^[a-z][a-z0-9_-]{0,63}$"
 _WORD: Final = r"^[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}$"
 _CLASSIFIER: Final = r"^(rules-only|local:[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,93})$"
 _CREDENTIAL: Final = r"^(env|file):.+$"
+_CUSTODY: Final = r"^(file|keyring|process:.+)$"
 Name = Annotated[str, Field(pattern=_NAME)]
 Word = Annotated[str, Field(pattern=_WORD)]
 """A name that may stand in the trace."""
@@ -193,12 +194,19 @@ class BudgetConfig(_Section):
 
 
 class TraceConfig(_Section):
-    """Where the record goes. `path` and `keys` default to folders of the home directory."""
+    """Where the record goes, and who keeps the device key. Paths default to folders of the home directory."""
 
     path: str | None = None
     keys: str | None = None
+    custody: str = Field(default="file", pattern=_CUSTODY)
     sign: Literal[True] = True
     seal_every: int = Field(default=256, ge=1, le=256)
+
+    @property
+    def signer(self) -> str | None:
+        """The socket of the signer process, as written; None when the key is in a file or a keyring."""
+        kind, _, path = self.custody.partition(":")
+        return path if kind == "process" else None
 
 
 class Config(_Section):
@@ -244,6 +252,7 @@ _FORMS: Final[Mapping[str, str]] = {
     _NAME: "use lower-case letters, digits, '-' and '_', a letter first, at most 64",
     _WORD: "use letters, digits and . _ : @ / + -, a letter or digit first, at most 128 and no spaces",
     _CLASSIFIER: "write rules-only, or local:NAME with the name of a model",
+    _CUSTODY: "write file, keyring, or process:SOCKET with the socket of `akaion keys serve`",
     _CREDENTIAL: "write env:NAME or file:PATH, never the key itself",
 }
 """What to write instead of a text that does not have the form of its field, by that form."""

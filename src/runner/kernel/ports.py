@@ -484,5 +484,67 @@ class Signer(Protocol):
     def public_key(self) -> bytes:
         """The 32 bytes of the Ed25519 public key."""
 
-    def sign(self, message: bytes) -> bytes:
-        """Return the 64-byte Ed25519 signature of `message`."""
+    def sign(self, message: bytes, *, header: bytes = b"") -> bytes:
+        """Return the 64-byte Ed25519 signature of `message`.
+
+        Where that is the text of a log's first seal, `header` is the log's first line without its newline: a
+        signer that does not trust the runtime makes the text from it, signs that, and signs nothing else.
+        Raises `TraceError` when it does not sign.
+        """
+
+
+class Custody(Protocol):
+    """Whoever keeps the device key: gives its signer, and replaces the key."""
+
+    @property
+    def place(self) -> str:
+        """Where the key is kept, in words for the operator."""
+
+    def exists(self) -> bool:
+        """Return whether there is a key already; raise `TraceError` when that cannot be said."""
+
+    def signer(self) -> Signer:
+        """Return the signer of the device key, which is made if there is none; raise `TraceError`."""
+
+    def successor(self) -> Signer:
+        """Return the signer of the next device key, made once, kept beside the other; raise `TraceError`."""
+
+    def promote(self) -> None:
+        """Put the next device key in the place of the other, if there is one; raise `TraceError`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeldHead:
+    """How far a book has grown, as seen from outside the runtime: `size` lines under the 32-byte `root`."""
+
+    log_no: int
+    size: int
+    root: bytes
+
+
+@runtime_checkable
+class HeadKeeper(Signer, Protocol):
+    """A device key whose keeper also holds the book's head, and signs no log that contradicts it."""
+
+    def head(self) -> HeldHead | None:
+        """Return what is held; None when no log was ever signed. Raises `TraceError`."""
+
+    def grow(self, log_no: int, size: int, leaves: Sequence[bytes]) -> None:
+        """Say that log `log_no`, of `size` lines so far, has more lines: their 32-byte leaf hashes, in order.
+
+        Returns when that is kept on the disk. Raises `TraceError` when it is not, or does not fit.
+        """
+
+
+class SignerRefusal(StrEnum):
+    """Why a signer process does not do what it was asked."""
+
+    NOT_A_REQUEST = "not-a-request"
+    NOT_A_HEADER = "not-a-header"
+    OTHER_BOOK = "other-book"
+    OTHER_CUSTODY = "other-custody"
+    NOT_NEXT = "not-next"
+    ROLLED_BACK = "rolled-back"
+    FORKED = "forked"
+    TOO_LONG = "too-long"
+    NOT_KEPT = "not-kept"

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import stat
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,8 @@ def test_the_version_is_the_runners(akaion: Any) -> None:
 
 COMMANDS = [
     *(("run",), ("chat",), ("doctor",), ("models", "list"), ("models", "fetch"), ("models", "verify")),
-    *(("trace", "show"), ("trace", "path"), ("keys", "show"), ("keys", "pin"), ("profile", "check")),
+    *(("trace", "show"), ("trace", "path"), ("profile", "check")),
+    *(("keys", word) for word in ("create", "show", "export", "rotate", "serve")),
     *(("policy", word) for word in ("check", "diff", "explain", "export")),
     *(("explain",), ("trace", "open")),
 ]
@@ -262,24 +264,69 @@ def test_the_key_is_made_on_first_use_and_said_so(akaion: Any, home: Path) -> No
 def test_the_pin_is_the_verifier_key_and_is_refused_inside_the_record(akaion: Any, home: Path) -> None:
     """I4: a pin that lies with the record proves nothing."""
     key = json.loads(akaion("keys", "show", "--json")[1])["vkey"]
-    assert akaion("keys", "pin", "device.vkey")[0] == 0
+    assert akaion("keys", "export", "device.vkey")[0] == 0
     assert Path("device.vkey").read_text("ascii") == key + "\n"
     (home / "trace").mkdir()
-    status, _, err = akaion("keys", "pin", str(home / "trace" / "device.vkey"))
+    status, _, err = akaion("keys", "export", str(home / "trace" / "device.vkey"))
     assert status == 1
     assert "inside the trace folder" in err
 
 
 def test_a_pin_that_cannot_be_written_is_one_message(akaion: Any) -> None:
-    status, _, err = akaion("keys", "pin", "nowhere/device.vkey")
+    status, _, err = akaion("keys", "export", "nowhere/device.vkey")
     assert status == 1
     assert "auditor's pin" in err
     assert "Traceback" not in err
 
 
+def test_a_key_is_created_once(akaion: Any, home: Path) -> None:
+    status, out, err = akaion("keys", "create", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out) == json.loads(akaion("keys", "show", "--json")[1])
+    made = (home / "keys" / "device.key").read_bytes()
+    status, _, err = akaion("keys", "create")
+    assert status == 1
+    assert "akaion keys rotate" in err
+    assert (home / "keys" / "device.key").read_bytes() == made
+
+
+def test_the_export_says_what_it_wrote(akaion: Any) -> None:
+    key = json.loads(akaion("keys", "show", "--json")[1])
+    told = json.loads(akaion("keys", "export", "device.vkey", "--json")[1])
+    assert told == {"pin": "device.vkey", "vkey": key["vkey"], "fingerprint": key["fingerprint"]}
+
+
+def test_a_keyring_that_is_not_here_names_the_fix(akaion: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "keyring", None)
+    Path("studio.yaml").write_text(PROFILE + "trace: {custody: keyring}\n", encoding="utf-8")
+    for word in ("create", "show", "rotate"):
+        status, _, err = akaion("keys", word, "--profile", "studio.yaml")
+        assert status == 1
+        assert "pip install 'akaion-runner[keyring]'" in err
+    check = found("device key")
+    assert (check.grade, "pip install" in check.fix) == ("fail", True)
+
+
+def test_a_signer_that_is_not_here_names_the_fix(akaion: Any) -> None:
+    Path("studio.yaml").write_text(PROFILE + "trace: {custody: 'process:nobody'}\n", encoding="utf-8")
+    for words in (("keys", "show"), ("keys", "export", "pin"), ("run", "Why?")):
+        status, _, err = akaion(*words, "--profile", "studio.yaml")
+        assert status == 1
+        assert "akaion keys serve" in err
+    check = found("device key")
+    assert (check.grade, "akaion keys serve" in check.fix) == ("fail", True)
+
+
+def test_a_custody_that_is_none_is_a_mistake_with_its_line(akaion: Any) -> None:
+    Path("studio.yaml").write_text(PROFILE + "trace: {custody: hardware}\n", encoding="utf-8")
+    status, _, err = akaion("keys", "show", "--profile", "studio.yaml")
+    assert status == 2
+    assert "write file, keyring, or process:SOCKET" in err
+
+
 def test_the_seed_is_never_printed(akaion: Any, home: Path) -> None:
     """I5."""
-    said = akaion("keys", "show")[1] + akaion("keys", "pin", "device.vkey")[1]
+    said = akaion("keys", "show")[1] + akaion("keys", "export", "device.vkey")[1]
     assert (home / "keys" / "device.key").read_text("ascii").strip() not in said
 
 

@@ -82,6 +82,7 @@ ANOTHER: dict[tuple[str, ...], Any] = {
     ("budget", "seconds"): 30,
     ("trace", "path"): "~/trace",
     ("trace", "keys"): "~/keys",
+    ("trace", "custody"): "process:/run/signer/socket",
     ("trace", "seal_every"): 1,
 }
 ONLY_ONE_VALUE = {

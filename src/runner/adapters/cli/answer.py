@@ -64,7 +64,7 @@ def print_record(console: Console, trace: Path, profile: str) -> None:
         [
             ("Record", str(trace)),
             ("Verify", f"akaion-verify {quote(str(trace))} --pin {PIN}"),
-            ("Pin", f"akaion keys pin {PIN}{option}  (once; keep it away from the record)"),
+            ("Pin", f"akaion keys export {PIN}{option}  (once; keep it away from the record)"),
         ],
     )
 

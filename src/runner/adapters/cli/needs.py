@@ -18,7 +18,7 @@ from runner.adapters.cli import machine
 from runner.adapters.cli.book import read_book
 from runner.adapters.cli.models import MIB, state_of
 from runner.adapters.cli.profiles import Inspected, classifier_words, inspect, missing_for
-from runner.assembly import FINDINGS, Places
+from runner.assembly import FINDINGS, Places, custody_of
 from runner.capability.home import akaion_home
 from runner.capability.models import Catalogue, ModelEntry, models_dir, verify
 from runner.capability.tools.beneath import Beneath, Parts
@@ -70,7 +70,7 @@ def checks(named: str, *, deep: bool) -> Iterator[Check]:
     yield _openat2()
     if profile is not None:
         yield _behaviour(profile, named)
-        yield _key(profile.places)
+        yield _key(profile.config, profile.places)
         yield _trace(profile.places)
 
 
@@ -240,8 +240,20 @@ def _openat2() -> Check:
 # --- the record ----------------------------------------------------------------------------------
 
 
-def _key(places: Places) -> Check:
-    """Return how the device key is kept."""
+def _key(config: Config, places: Places) -> Check:
+    """Return how the device key is kept; in a file, whether others can read it."""
+    if config.trace.custody == "file":
+        return _key_file(places)
+    keys = custody_of(config, places)
+    try:
+        found = f"custody {keys.signer().custody}, {keys.place}" if keys.exists() else "none yet"
+    except TraceError as error:
+        problem, _, fix = str(error).partition(". Fix: ")
+        return Check(name="device key", grade="fail", found=problem, fix=fix)
+    return Check(name="device key", grade="ok", found=found)
+
+
+def _key_file(places: Places) -> Check:
     try:
         state = places.key.lstat()
     except FileNotFoundError:

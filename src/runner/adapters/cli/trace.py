@@ -52,7 +52,7 @@ def show(
     """Print the records of a book as a timeline: when, what, decided how, of which class, to whom.
 
     This reads the record, it does not prove it. To have it checked, hand the folder to akaion-verify with a
-    pin (see `akaion keys pin --help`).
+    pin (see `akaion keys export --help`).
     """
     place = inspect(profile).places.trace if folder is None else folder
     logs = read_book(place, log)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The device key in a file, and the auditor's pin.
 
-Owns one custody, `file`: a 32-byte Ed25519 seed in hex, readable by its owner alone, never in the trace
-folder. Better custodies stand behind the same `Signer` port. Whoever reads this file can sign new logs in
-this device's name; the header says so with `custody`, and the verdict repeats it.
+Owns the custody `file`: a 32-byte Ed25519 seed in hex, readable by its owner alone, never in the trace
+folder. Better ones stand behind the same ports, in `osring` and `signer`. Whoever reads this file can sign
+new logs in this device's name; the header says so with `custody`, and the verdict repeats it.
 """
 
 import os
@@ -31,16 +31,17 @@ _SEED: Final = re.compile(rb"[0-9a-f]{64}\n")
 
 
 class FileSigner:
-    """The device key in the file `path`, made on first use from `entropy`.
+    """The device key in the file `path`, made on first use from `entropy`. Implements `Signer`.
 
-    Making one raises `TraceError` when the file lies in the trace folder `book`, others can read it, it
-    holds no key, or it cannot be read or made.
+    Making one raises `TraceError` when the file lies in the trace folder `book` (None: there is none on this
+    side), others can read it, it holds no key, or it cannot be read or made.
     """
 
     __slots__ = ("_key",)
 
-    def __init__(self, path: Path, *, book: Path, entropy: Entropy) -> None:
-        refuse_inside(path, book, "device key")
+    def __init__(self, path: Path, *, book: Path | None, entropy: Entropy) -> None:
+        if book is not None:
+            refuse_inside(path, book, "device key")
         with opening("device key"):
             make_private_folder(path.parent)
             if not os.path.lexists(path):
@@ -64,9 +65,46 @@ class FileSigner:
         """The 32 bytes of the Ed25519 public key."""
         return self._key.public_key().public_bytes_raw()
 
-    def sign(self, message: bytes) -> bytes:
+    def sign(self, message: bytes, *, header: bytes = b"") -> bytes:  # noqa: ARG002 - the runtime is trusted
         """Return the 64-byte Ed25519 signature of `message`."""
         return self._key.sign(message)
+
+
+class FileCustody:
+    """The device key in the file `path`, the next one beside it. Implements `Custody`."""
+
+    __slots__ = ("_book", "_entropy", "_next", "_path")
+
+    def __init__(self, path: Path, *, book: Path, entropy: Entropy) -> None:
+        self._path, self._book, self._entropy = path, book, entropy
+        self._next = path.with_name(path.name + ".next")
+
+    @property
+    def place(self) -> str:
+        """The path of the file."""
+        return str(self._path)
+
+    def exists(self) -> bool:
+        """Return whether the file, or anything else, is there."""
+        return os.path.lexists(self._path)
+
+    def signer(self) -> FileSigner:
+        """Return the signer of the device key, made on first use; raise `TraceError`."""
+        return FileSigner(self._path, book=self._book, entropy=self._entropy)
+
+    def successor(self) -> FileSigner:
+        """Return the signer of the next device key; raise `TraceError`."""
+        return FileSigner(self._next, book=self._book, entropy=self._entropy)
+
+    def promote(self) -> None:
+        """Put the next key in the place of the other, atomically; raise `TraceUnavailable`.
+
+        The old file loses its name. Its bytes may stay on the disk until something else is written there.
+        """
+        with opening("device key"):
+            if os.path.lexists(self._next):
+                self._next.rename(self._path)
+                sync_folder(self._path.parent)
 
 
 def export_pin(verifier_key: str, target: Path, *, book: Path) -> None:

@@ -14,6 +14,7 @@ import stat
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import count
 from pathlib import Path
 from typing import Final
 
@@ -237,6 +238,25 @@ class FolderLogStore:
             self._refuse_moved(self._lock)
         replace_file(self._pin, self._pin.with_name(self._pin.name + ".tmp"), pin)
 
+    def retire(self) -> Path:
+        """Move the book aside as a whole, its head pin first, and return where its folder lies now.
+
+        Raises `TraceError` without the lock or when it cannot be moved.
+        """
+        if self._lock < 0:
+            raise TraceError("a book is moved under the writer's lock only")
+        with opening("trace folder"):
+            suffix = next(each for each in map(".ended-{}".format, count(1)) if self._is_free(each))
+            if self._pin.exists():
+                self._pin.rename(_beside(self._pin, suffix))
+                sync_folder(self._pin.parent)
+            self._book.rename(_beside(self._book, suffix))
+            sync_folder(self._book.parent)
+        return _beside(self._book, suffix)
+
+    def _is_free(self, suffix: str) -> bool:
+        return not os.path.lexists(_beside(self._book, suffix))
+
     def _refuse_moved(self, handle: int) -> None:
         """Raise `TraceUnavailable` unless the open folder `handle` is the one that the book's path names."""
         try:
@@ -245,6 +265,10 @@ class FolderLogStore:
         except FileNotFoundError:
             pass  # as below
         raise TraceUnavailable("the trace folder was moved or replaced. Fix: put it back, then start again")
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
 
 
 def read_boot_id() -> str | None:

@@ -35,7 +35,7 @@ class Chain:
     Not thread-safe: `Trace` calls it under its lock. A refused record leaves it as it was.
     """
 
-    __slots__ = ("_key", "_prev", "_tree", "_ts", "entries", "origin", "public_key", "unsealed")
+    __slots__ = ("_key", "_leaves", "_prev", "_tree", "_ts", "entries", "origin", "public_key", "unsealed")
 
     def __init__(self, *, origin: str, secret: bytearray) -> None:
         self.origin = origin
@@ -45,6 +45,7 @@ class Chain:
         secret[:] = bytes(len(secret))
         self.public_key = self._key.public_key().public_bytes_raw()
         self._tree = Tree()
+        self._leaves: list[bytes] = []
         self._prev = CHAIN_START
         self._ts = 0
 
@@ -61,6 +62,11 @@ class Chain:
     def head(self) -> Head:
         """Return size and root over all lines so far."""
         return Head(size=self._tree.size, root=self._tree.root())
+
+    def take_leaves(self) -> tuple[bytes, ...]:
+        """Return the leaf hashes of the lines since the last call, in order."""
+        taken, self._leaves = tuple(self._leaves), []
+        return taken
 
     def time(self, now_us: int) -> int:
         """Return the time of the next line when the clock says `now_us`: time never goes back in a log."""
@@ -81,11 +87,12 @@ class Chain:
         self.unsealed += 1
         return line
 
-    def seal(self, *, device: tuple[str, Signer] | None = None) -> bytes:
+    def seal(self, *, device: tuple[str, Signer] | None = None, header: bytes = b"") -> bytes:
         """Return a seal over every line so far, its newline included.
 
-        `device`, name and signer, signs the first seal of a log too. Raises `TraceError` after `destroy`, and
-        `TraceUnavailable` when the device's signature does not verify: nobody could believe that log.
+        `device`, name and signer, signs the first seal of a log too, over the one line `header`. Raises
+        `TraceError` after `destroy`, and `TraceUnavailable` when the device's signature does not verify:
+        nobody could believe that log.
         """
         if self._key is None:
             raise TraceError(f"log {self.origin} is closed: its key is gone")
@@ -93,7 +100,8 @@ class Chain:
         lines = [signature_line(self.origin, self.public_key, self._key.sign(text.encode()))]
         if device is not None:
             name, signer = device
-            lines.append(signature_line(name, signer.public_key, signer.sign(text.encode())))
+            signature = signer.sign(text.encode(), header=header)
+            lines.append(signature_line(name, signer.public_key, signature))
             _check_device(
                 join_note(text, lines), text, (self.origin, self.public_key), (name, signer.public_key)
             )
@@ -118,6 +126,7 @@ class Chain:
             raise TraceError(f"a {fields['kind']} record is longer than {MAX_LINE} bytes: split it")
         leaf = leaf_hash(line)
         self._tree.add(leaf)
+        self._leaves.append(leaf)
         self._prev = leaf.hex()
         return line + b"\n"
 

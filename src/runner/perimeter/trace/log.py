@@ -12,7 +12,7 @@ import errno
 import os
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -20,13 +20,15 @@ from types import TracebackType
 from typing import Final, Literal, Self
 
 from runner.kernel.errors import TraceError, TraceUnavailable
-from runner.kernel.ports import Clock, Entropy, LogFile, LogStore, SaltStore, Signer
+from runner.kernel.ports import Clock, Entropy, HeadKeeper, LogFile, LogStore, SaltStore, Signer
 from runner.perimeter.trace.chain import Chain, Head
 from runner.perimeter.trace.commit import SALT_BYTES, commitment
 from runner.perimeter.trace.note import device_key_name
 from runner.perimeter.trace.records import (
+    EXTENSIONS,
     OTHER,
     RULES_ONLY,
+    SUCCESSION,
     Backend,
     Ceiling,
     Close,
@@ -42,7 +44,7 @@ from runner.perimeter.trace.records import (
     TaskStart,
     Unverifiable,
 )
-from runner.perimeter.trace.recover import ReadLog, encode_pin, log_name, read_last
+from runner.perimeter.trace.recover import ReadLog, check_head, encode_pin, log_name, read_last
 from runner.perimeter.trace.shape import IS_ID
 
 MAX_RECORDS: Final = 100_000
@@ -82,6 +84,8 @@ class HeaderFacts:
     writer: str
     seal_every: int = 256
     seal_ms: int = 1000
+    successor: str | None = None
+    """The verifier key of the device key that goes on after this log, the last one of its book."""
 
 
 class Trace:
@@ -105,6 +109,7 @@ class Trace:
     ) -> None:
         """Use `Trace.open`."""
         self._store, self._signer, self._salts = store, signer, salts
+        self._keeper = signer if isinstance(signer, HeadKeeper) else None
         self._clock, self._entropy, self._facts = clock, entropy, facts
         self._pid = os.getpid()
         self._lock = threading.RLock()  # guards chain, pending, tasks, state; rotation holds it for long
@@ -283,7 +288,7 @@ class Trace:
         prev = recovery = None
         if last is not None:  # bring the pin to what was just checked: it never lags by more than one log
             self._log_no = last.log_no
-            self._pin(last.head)
+            self._pin(last.head, self._unseen(last))
             self._log_no += 1
             prev, recovery = last.as_prev(), None if last.complete else last.as_recovery()
         self._create(prev, recovery)
@@ -296,15 +301,16 @@ class Trace:
         """
         self._log_id = log_id = self.mint_id()
         self._chain = self._new_chain(f"{self._facts.book}/{log_id}")
-        head = self._chain.entry(self._header(log_id, prev), now_us=self._clock.now_us(), task=None)
-        head += self._chain.seal(device=(device_key_name(self._facts.book), self._signer))
+        header = self._chain.entry(self._header(log_id, prev), now_us=self._clock.now_us(), task=None)
+        device = (device_key_name(self._facts.book), self._signer)
+        head = header + self._chain.seal(device=device, header=header.removesuffix(b"\n"))
         if recovery is not None:
             head += self._chain.entry(recovery, now_us=self._clock.now_us(), task=None) + self._chain.seal()
         self._salts.sync()
         self._began = self._clock.monotonic()
         self._file = self._store.create(log_name(self._log_no, log_id), head)
         try:
-            self._pin(self._chain.head())
+            self._pin(self._chain.head(), self._chain.take_leaves()[1:])  # whoever signed it has the header
         except BaseException:
             self._file.close()
             raise
@@ -384,6 +390,8 @@ class Trace:
             writer=facts.writer,
             host_commit=self.commit(facts.host.encode("utf-8", "surrogatepass")),
             boot_id=facts.boot_id,
+            extensions=EXTENSIONS if facts.successor is None else (*EXTENSIONS, SUCCESSION),
+            x_next_device_key=facts.successor,
             x_prompts=facts.prompts,
         )
 
@@ -451,15 +459,32 @@ class Trace:
                 if self._chain.unsealed:
                     self._pending += self._chain.seal()
                 batch, self._pending = bytes(self._pending), bytearray()
-                head = self._chain.head()
+                head, leaves = self._chain.head(), self._chain.take_leaves()
             self._salts.sync()  # before the seal that covers their commitments can exist on the disk
             self._file.append(batch)
             self._file.sync()
-            self._pin(head)
+            self._pin(head, leaves)
             self._durable = head.size
 
-    def _pin(self, head: Head) -> None:
+    def _pin(self, head: Head, leaves: Sequence[bytes]) -> None:
+        """Put the head out of the book's reach: `leaves` are the last of its lines, for who keeps it too.
+
+        In that order and after the log itself: what is held elsewhere is never ahead of what is on the disk.
+        """
         self._store.write_pin(encode_pin(self._log_no, head, self._facts.boot_id))
+        if self._keeper is not None and leaves:
+            self._keeper.grow(self._log_no, head.size - len(leaves), leaves)
+
+    def _unseen(self, last: ReadLog) -> Sequence[bytes]:
+        """Return the leaves of `last` that the keeper of the head has not seen; raise `TraceError`.
+
+        What it has seen is in `last`, or this book was rolled back or forked.
+        """
+        held = None if self._keeper is None else self._keeper.head()
+        if held is None or held.log_no != last.log_no:
+            return ()
+        check_head(last, Head(size=held.size, root=held.root))
+        return last.leaves[held.size :]
 
     def _finish(self, reason: Literal["done", "rotated", "shutdown", "error"]) -> None:
         """End the open tasks and the log, in memory. Holds the lock."""

@@ -31,9 +31,17 @@ class Tree:
 
     __slots__ = ("_peaks", "size")
 
-    def __init__(self) -> None:
-        self.size = 0
-        self._peaks: list[bytes] = []
+    def __init__(self, size: int = 0, peaks: Sequence[bytes] = ()) -> None:
+        """Return the tree of `size` leaves with these `peaks`; raise `ValueError` when they do not fit."""
+        if size.bit_count() != len(peaks):
+            raise ValueError("a tree has one peak for each bit of its size")
+        self.size = size
+        self._peaks = list(peaks)
+
+    @property
+    def peaks(self) -> tuple[bytes, ...]:
+        """The 32-byte peaks: with `size`, all there is to know to grow the tree."""
+        return tuple(self._peaks)
 
     def add(self, leaf: bytes) -> None:
         """Add the 32-byte leaf hash `leaf` at the end."""

@@ -54,6 +54,8 @@ RULES_ONLY: Final = "rules-only"
 MAX_REPLAY: Final = 32
 EXTENSIONS: Final = ("x_prompts", "x_tokens_in", "x_tokens_out")
 """The members this writer adds to those of the format. Every header lists them; no verifier judges them."""
+SUCCESSION: Final = "x_next_device_key"
+"""One more, of a book's last log: the device key that goes on. Whoever certified that log says so."""
 
 
 class Record(Shape):
@@ -120,6 +122,7 @@ class Header(Record):
     boot_id: Hex32
     extensions: Names = EXTENSIONS
     x_prompts: Hex64 | None = None
+    x_next_device_key: VerifierKey | None = None
 
     def _defect(self) -> str | None:
         reasons = self.unverifiable_because

@@ -19,7 +19,7 @@ from runner.kernel.ports import LogStore
 from runner.perimeter.trace.chain import Head
 from runner.perimeter.trace.merkle import CHAIN_START, Tree, leaf_hash
 from runner.perimeter.trace.note import check_note, checkpoint, device_key_name, parse_vkey
-from runner.perimeter.trace.records import PrevLog, Recovery
+from runner.perimeter.trace.records import SUCCESSION, PrevLog, Recovery
 
 _NAME: Final = re.compile(r"([0-9]{6}|[1-9][0-9]{6,})-([0-9a-f]{32})\.jsonl")
 _FRESH: Final = ["header", "seal"]
@@ -113,15 +113,28 @@ def read_last(store: LogStore, *, book: str, device: bytes) -> ReadLog | None:
         return None
     last = _read(store, names[-1], book, device)
     if pin is not None and pin.log_no == last.log_no:
-        _check_head(last, pin.head)
+        check_head(last, pin.head)
         return last
     _check_unpinned(last, pin)
     if pin is not None:
         before = _read(store, names[-2], book, device) if len(names) > 1 else None
         if before is None or before.log_no != pin.log_no:
             raise TraceError(f"log {pin.log_no} is missing from the book")
-        _check_head(before, pin.head)
+        check_head(before, pin.head)
     return last
+
+
+def named_successor(store: LogStore) -> str | None:
+    """Return the verifier key of the device key that the last log names as the next one, if it does.
+
+    A look at the first line of a log, no check of it: `read_last` is that. Raises `OSError`.
+    """
+    names = store.names()
+    try:
+        header = json.loads(store.read(names[-1]).partition(b"\n")[0]) if names else {}
+        return str(header["body"][SUCCESSION])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return None
 
 
 def _check_unpinned(last: ReadLog, pin: Pin | None) -> None:
@@ -133,7 +146,8 @@ def _check_unpinned(last: ReadLog, pin: Pin | None) -> None:
         )
 
 
-def _check_head(log: ReadLog, pinned: Head) -> None:
+def check_head(log: ReadLog, pinned: Head) -> None:
+    """Raise `TraceError` unless `log` begins with the lines that were `pinned`."""
     if log.head.size < pinned.size:
         raise TraceError(f"log {log.log_no} has {log.head.size} lines, but {pinned.size} were synced (I4)")
     if log.root_at(pinned.size) != pinned.root:

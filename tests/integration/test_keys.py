@@ -1,0 +1,343 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The device key: replaced so that an auditor can follow, and kept in a process that the runtime cannot read.
+
+The commands run as an operator runs them, the verifier as an auditor does. Where the test runs as root, the
+signer and the runtime are two accounts.
+"""
+
+import json
+import os
+import shutil
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+import akaion_verify
+import pytest
+
+from runner.adapters.cli import main as command
+from runner.assembly import Runtime, construct
+from runner.capability.transport import keys as file_keys
+from runner.capability.transport.logstore import FolderLogStore
+from runner.kernel.errors import TraceError
+from runner.kernel.ports import Locality
+from runner.perimeter.trace.records import Backend
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+MODULE: Final = [sys.executable, "-m", "runner.adapters.cli.main"]
+PROFILE: Final = """\
+profile: detached
+policy: {{grants: []}}
+trace: {{custody: '{custody}', keys: {keys}}}
+inference:
+  local: {{runtime: llamacpp, endpoint: 'http://127.0.0.1:9', model: scripted}}
+"""
+SIGNER, RUNTIME = 1, 65_534
+two_accounts = pytest.mark.skipif(os.geteuid() != 0, reason="only root starts two accounts")
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder that other accounts may cross, with a short name, and a home in it."""
+    with tempfile.TemporaryDirectory() as folder:
+        place = Path(folder)
+        place.chmod(0o711)
+        monkeypatch.setenv("AKAION_HOME", str(place / "home"))
+        monkeypatch.chdir(place)
+        yield place
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+
+
+def profile(place: Path, custody: str = "file", keys: str = "home/keys") -> Path:
+    """Write a profile of that custody, and return it."""
+    file = place / f"{custody.partition(':')[0]}.yaml"
+    file.write_text(PROFILE.format(custody=custody, keys=keys), encoding="utf-8")
+    return file
+
+
+def run(named: Path) -> Path:
+    """One run that asks nothing; return the record's folder."""
+    with construct(named) as runtime:
+        return runtime.trace_path
+
+
+def akaion(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
+    assert command.main([*words, "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return answer
+
+
+def verdict(book: Path, pin: Path) -> tuple[str, list[str]]:
+    report: dict[str, Any] = akaion_verify.verify(book, pin)
+    return str(report["verdict"]), sorted({reason["code"] for reason in report["reasons"]})
+
+
+# --- a key that is replaced ---------------------------------------------------------------------------
+
+
+def test_an_auditor_follows_a_replaced_key_from_the_old_pin_to_the_new(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The old key certifies the new one: `prove` shows it, `check` checks it, and so the new pin is had."""
+    named = profile(place)
+    old = akaion(capsys, "keys", "export", "old.vkey", "--profile", str(named))
+    run(named)
+    rotated = akaion(capsys, "keys", "rotate", "--profile", str(named))
+    book = run(named)
+    ended, pin = Path(rotated["book"]), place / "old.vkey"
+    assert rotated["vkey"] != old["vkey"]
+    assert (verdict(ended, pin), verdict(book, pin)[0]) == (("PASS", []), "UNTRUSTED")
+
+    tool = [sys.executable, "-I", "-S", str(ROOT / "verify" / "akaion_verify.py")]
+    proof = subprocess.run([*tool, "prove", str(ended), "1", "0"], capture_output=True, check=True).stdout
+    (place / "succession.json").write_bytes(proof)
+    check = [*tool, "check", "succession.json", "--pin", "old.vkey", "--json"]
+    shown = json.loads(subprocess.run(check, capture_output=True, check=True, cwd=place).stdout)
+    assert shown["verdict"] == "INCLUDED"
+    successor = shown["record"]["body"]["x_next_device_key"]
+    assert successor == rotated["vkey"]
+    (place / "new.vkey").write_text(successor + "\n", encoding="ascii")
+    assert verdict(book, place / "new.vkey") == ("PASS", [])
+    assert (place / "new.vkey").read_bytes() == exported(capsys, named, place / "again.vkey")
+
+
+def exported(capsys: pytest.CaptureFixture[str], named: Path, target: Path) -> bytes:
+    akaion(capsys, "keys", "export", str(target), "--profile", str(named))
+    return target.read_bytes()
+
+
+def test_no_word_of_a_succession_stands_in_any_other_log(place: Path) -> None:
+    book = run(profile(place))
+    (log,) = book.glob("*.jsonl")
+    assert b"x_next_device_key" not in log.read_bytes()
+
+
+class Gone(BaseException):
+    """The process ends here."""
+
+
+STEPS: Final = {
+    "before-the-last-log": (Runtime, "_end_book"),
+    "before-the-key": (file_keys.FileCustody, "promote"),
+    "before-the-book-is-moved": (FolderLogStore, "retire"),
+    "between-pin-and-folder": (Path, "rename"),
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_i4_a_rotation_that_broke_off_goes_on_where_it_was(
+    place: Path, step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever was done is done once: one last log, one new key, one book moved aside."""
+    named = profile(place)
+    old = akaion(capsys, "keys", "export", "old.vkey", "--profile", str(named))["vkey"]
+    run(named)
+    owner, method = STEPS[step]
+    real = getattr(owner, method)
+
+    def ends(self: Any, *arguments: Any) -> Any:
+        if owner is Path and self != place / "home" / "trace":
+            return real(self, *arguments)
+        raise Gone
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, method, ends)
+        with pytest.raises(Gone):
+            construct(named, to_read=True).rotate_key()
+    rotated = akaion(capsys, "keys", "rotate", "--profile", str(named))
+    ended = Path(rotated["book"])
+    assert sorted(each.name for each in (place / "home" / "keys").iterdir()) == ["device.key"]
+    assert [log.read_bytes().count(b'"x_next_device_key":') for log in sorted(ended.glob("*.jsonl"))] == [
+        0,
+        1,
+    ]
+    assert verdict(ended, place / "old.vkey") == ("PASS", [])
+    (place / "new.vkey").write_text(rotated["vkey"], encoding="ascii")
+    assert rotated["vkey"] != old
+    assert verdict(run(named), place / "new.vkey") == ("PASS", [])
+    assert sorted(each.name for each in (place / "home").iterdir() if "trace" in each.name) == [
+        "trace",
+        "trace.ended-1",
+    ]
+
+
+@pytest.mark.parametrize("step", ["before-the-key", "before-the-book-is-moved", "between-pin-and-folder"])
+def test_i7_between_the_steps_of_a_rotation_nothing_is_written(
+    place: Path, step: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = profile(place)
+    run(named)
+    owner, method = STEPS[step]
+    real = getattr(owner, method)
+
+    def ends(self: Any, *arguments: Any) -> Any:
+        if owner is Path and self != place / "home" / "trace":
+            return real(self, *arguments)
+        raise Gone
+
+    with monkeypatch.context() as patched:
+        patched.setattr(owner, method, ends)
+        with pytest.raises(Gone):
+            construct(named, to_read=True).rotate_key()
+    before = sorted((place / "home" / "trace").iterdir())
+    with pytest.raises(TraceError, match="akaion keys rotate"):
+        run(named)
+    assert sorted((place / "home" / "trace").iterdir()) == before
+
+
+def test_two_rotations_end_two_books(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = profile(place)
+    ended = [akaion(capsys, "keys", "rotate", "--profile", str(named))["book"] for _ in range(2)]
+    assert [Path(book).name for book in ended] == ["trace.ended-1", "trace.ended-2"]
+
+
+def test_a_key_does_not_follow_itself(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    named = profile(place)
+    akaion(capsys, "keys", "export", "same.vkey", "--profile", str(named))
+    assert command.main(["keys", "rotate", "--to", "same.vkey", "--profile", str(named)]) == 1
+    assert "signs already" in capsys.readouterr().err
+    (place / "no.vkey").write_text("no pin", encoding="ascii")
+    assert command.main(["keys", "rotate", "--to", "no.vkey", "--profile", str(named)]) == 1
+    assert "is no pin" in capsys.readouterr().err
+
+
+# --- a key in a process of its own --------------------------------------------------------------------
+
+
+@contextmanager
+def serving(place: Path, *options: str) -> Iterator[Path]:
+    """`akaion keys serve` at work; yield its socket."""
+    at = place / "socket"
+    with subprocess.Popen(
+        [*MODULE, "keys", "serve", str(at), "--keys", str(place / "signer"), *options],
+        stderr=subprocess.PIPE,
+        env=environment(),
+    ) as process:
+        try:
+            assert process.stderr is not None
+            assert process.stderr.readline().startswith(b"Listening at ")
+            yield at
+        finally:
+            process.terminate()
+
+
+def test_under_one_account_the_record_says_file(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """What this account could read anyway is called by its name; everything else works as with two."""
+    with serving(place) as at:
+        assert stat.S_IMODE(at.stat().st_mode) == 0o600
+        named = profile(place, f"process:{at}")
+        key = akaion(capsys, "keys", "export", "pin", "--profile", str(named))
+        run(named)
+        book = run(named)
+        assert akaion(capsys, "keys", "show", "--profile", str(named))["custody"] == "file"
+    assert verdict(book, place / "pin") == ("PASS", [])
+    assert b'"custody":"file"' in next(iter(book.glob("000000-*"))).read_bytes()
+    assert not (place / "home" / "keys").exists()
+    assert key["vkey"].startswith("akaion/")
+
+
+def test_a_disk_that_was_put_back_gets_no_further_log(place: Path) -> None:
+    """Book, head pin, salts, everything of the runtime as it was: the signer alone knows better."""
+    with serving(place) as at:
+        named = profile(place, f"process:{at}")
+        run(named)
+        shutil.copytree(place / "home", place / "backup")
+        run(named)
+        shutil.rmtree(place / "home")
+        shutil.copytree(place / "backup", place / "home")
+        with pytest.raises(TraceError, match="older than the head it holds"):
+            run(named)
+    with serving(place), pytest.raises(TraceError, match="older than the head it holds"):
+        run(named)  # nor after the signer was started again
+
+
+def test_i7_a_signer_that_ends_in_the_middle_ends_the_run(place: Path) -> None:
+    with serving(place) as at:
+        named = profile(place, f"process:{at}")
+        runtime = construct(named)
+        runtime.__enter__()
+        trace = runtime.perimeter.trace
+    with pytest.raises(TraceError, match="does not answer"):
+        trace.append(announcement(trace))
+        trace.barrier()
+    runtime.__exit__(None, None, None)
+    with serving(place):
+        assert len(list(run(named).glob("*.jsonl"))) == 2
+
+
+def announcement(trace: Any) -> Any:
+    return Backend(
+        name="local",
+        model="scripted",
+        locality=Locality.L0,
+        is_local=True,
+        caps_digest="0" * 64,
+        endpoint_commit=trace.commit(b"endpoint"),
+    )
+
+
+AS_RUNTIME: Final = """
+import encodings.ascii, encodings.idna, os, sys
+from runner.adapters.cli import main as command
+os.setgroups([]); os.setgid(int(sys.argv[1])); os.setuid(int(sys.argv[1]))
+sys.exit(command.main(sys.argv[2:]))
+"""
+
+
+def as_account(account: int, *words: str) -> subprocess.CompletedProcess[bytes]:
+    """A command under another account. What it imports is imported by root, whose interpreter it is."""
+    line = [sys.executable, "-c", AS_RUNTIME, str(account), *words]
+    return subprocess.run(line, capture_output=True, env=environment(), check=False, timeout=60)
+
+
+def answer_to_this_account(at: Path) -> bytes:
+    """What comes back when this account asks, whatever the hanging up looks like from here."""
+    with socket.socket(socket.AF_UNIX) as peer, suppress(BrokenPipeError, ConnectionResetError):
+        peer.connect(str(at))
+        peer.sendall(b'{"ask": "key"}')
+        peer.shutdown(socket.SHUT_WR)
+        return peer.recv(1)
+    return b""
+
+
+@two_accounts
+def test_of_two_accounts_one_has_the_key_and_the_other_may_ask(place: Path) -> None:
+    """The runtime cannot read the key; a third account, and root as a client, are not answered."""
+    for name, owner in (("signer", SIGNER), ("home", RUNTIME)):
+        (place / name).mkdir(mode=0o700)
+        os.chown(place / name, owner, owner)
+    with serving(place, "--client", str(RUNTIME), "--user", str(SIGNER)) as at:
+        assert (at.stat().st_uid, stat.S_IMODE(at.stat().st_mode)) == (RUNTIME, 0o600)
+        assert (place / "signer" / "device.key").stat().st_uid == SIGNER
+        named = profile(place, f"process:{at}")
+        done = as_account(RUNTIME, "keys", "show", "--json", "--profile", str(named))
+        assert (done.returncode, json.loads(done.stdout)["custody"]) == (0, "process")
+        (place / "pin").write_text(json.loads(done.stdout)["vkey"], encoding="ascii")
+        next_key = place / "next.vkey"
+        next_key.write_text(VKEY, encoding="ascii")
+        ended = as_account(
+            RUNTIME, "keys", "rotate", "--json", "--to", str(next_key), "--profile", str(named)
+        )
+        assert ended.returncode == 0, ended.stderr
+        book = Path(json.loads(ended.stdout)["book"])
+        assert verdict(book, place / "pin") == ("PASS", [])
+        report = akaion_verify.verify(book, place / "pin")
+        assert report["custody"] == "process"
+        for stranger in (SIGNER, 0):
+            assert as_account(stranger, "keys", "show", "--profile", str(named)).returncode == 1
+        assert answer_to_this_account(at) == b""
+    read = "import os, sys; os.setuid(int(sys.argv[1])); open(sys.argv[2])"
+    line = [sys.executable, "-c", read, str(RUNTIME), str(place / "signer" / "device.key")]
+    assert b"PermissionError" in subprocess.run(line, capture_output=True, check=False).stderr
+
+
+VKEY: Final = "akaion/80f712441a376931/device+cea32d1c+AeuCfI4PgrZ645HxFAxoX4EJ3JwkSihrCOdIo++FfPDm"
