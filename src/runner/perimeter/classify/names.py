@@ -71,6 +71,9 @@ _SHORT_FORM: Final = r"[A-Z]{2,4}\b|[A-Z]+[a-z']*'[a-z]{1,2}\b"
 """An abbreviation, as in `Mac OSX`, and what an apostrophe ends, as in `But I've` and `Anna's Bar`."""
 _MADE_UP: Final = re.compile(f"{_INNER_CAPITAL}|{_SHORT_FORM}")
 """How no name is written: `ZipFile`, `YAML`, `I've`."""
+_SHORTEST_CALLED: Final = 4
+_LONGEST_ACRONYM: Final = 5
+"""Letters of a name of one word, and of the longest abbreviation."""
 _SHORTEST: Final = 3
 """Letters of the shortest word that is a name by its shape: shorter ones are abbreviations."""
 
@@ -145,6 +148,30 @@ def unusual_name(candidate: str) -> int:
     if weight < 2 or (not candidate.isupper() and any(map(_MADE_UP.match, words))):  # noqa: PLR2004 - two words
         return 0
     return len(candidate)
+
+
+def called_name(candidate: str) -> int:
+    """Accept one word or more, each of them a known name or no ordinary word, particles not counted.
+
+    It is for what stands behind words that call somebody. Five capitals are an abbreviation still.
+    """
+    words = [word for word in candidate.rstrip(".").split(" ") if word.lower() not in _PARTICLES]
+    longest = max(map(len, words), default=0)
+    if longest < (_LONGEST_ACRONYM + 1 if candidate.isupper() else _SHORTEST_CALLED):
+        return 0
+    if not candidate.isupper() and any(map(_MADE_UP.match, words)):
+        return 0
+    return len(candidate) if all(map(_may_be_called, words)) else 0
+
+
+def _may_be_called(word: str) -> bool:
+    lowered = word.lower()
+    return lowered in SURNAMES or lowered in GIVEN or _is_unusual(lowered)
+
+
+def name_of_a_file(candidate: str) -> int:
+    """Accept two words or three of the name of a file, none of which is an ordinary word."""
+    return unusual_name(candidate.replace("_", " "))
 
 
 def stands_freely(before: str, candidate: str) -> bool:

@@ -25,12 +25,13 @@ _PARTICLE: Final = (
 )
 _NEXT: Final = rf"(?: (?:{_PARTICLE} )?(?:{WORD}|[A-Z]\.))"
 _FULL: Final = rf"{WORD}{_NEXT}{{1,3}}"
-_LED: Final = rf"(?:{_FULL}|(?:[A-Z]\. ?){{1,2}}(?:{_PARTICLE} )?{WORD})"
-"""A full name, or a surname behind an initial."""
+_LED: Final = rf"(?:{_FULL}|{WORD}(?: {WORD})?, {WORD}|(?:[A-Z]\. ?){{1,2}}(?:{_PARTICLE} )?{WORD})"
+"""A full name, one with a comma behind the surname, or a surname behind an initial."""
 _ANY: Final = rf"(?:{_PARTICLE} )?{WORD}{_NEXT}{{0,3}}"
 
 _LISTS: Final = names.read_sections("introductions.txt")
-_WORDS: Final = "|".join(word for line in _LISTS["words"] for word in line.split())
+_ROLES: Final = "|".join(word for line in _LISTS["words"] for word in line.split())
+_WORDS: Final = "|".join((_ROLES, *(word for line in _LISTS["titles"] for word in line.split())))
 _LABELS: Final = "|".join(_LISTS["labels"])
 _PHRASES: Final = "|".join(_LISTS["phrases"])
 _JOIN: Final = r"(?: (?:di|del|della|of))?(?:,|:|;)?[\"']? ?[:=|;>]{0,2} ?[\"'|]?(?: \n?|\n)?"
@@ -49,8 +50,12 @@ _GREETING: Final = rf"{_EDGE}(?i:{'|'.join(_LISTS['greetings'])}){_TITLE} "
 _HEADER: Final = r"(?:^|\n)(?:Da|A|Cc|From|To|Mittente|Destinatario): ?"
 _LABEL: Final = r"(?i:cognome|nome|surname|first name|last name)[\"']? ?[:=|] ?[\"']?"
 
+_HEADS: Final = rf"(?i:{'|'.join(_LISTS['heads'])})\b[^\n]{{0,80}}[|;,\t]"
+_MORE_HEADS: Final = (
+    rf"(?i:{'|'.join(_LISTS['heads-of-things-too'])})[^\n|;,\t]{{0,20}}(?:[|;\t]|,[A-Za-z\"])"
+)
 _COLUMNS: Final = (
-    r"[^\n]{0,40}(?i:cognome|surname|nominativo|last name)\b[^\n]{0,80}[|;,\t][^\n]{0,80}\n"
+    rf"[^\n]{{0,40}}(?:{_HEADS}|{_MORE_HEADS})[^\n]{{0,80}}\n"
     r"(?:[|:\- ]{3,80}\n)?\|? ?(?:[0-9]{1,4} ?[|;,\t] ?)?"
 )
 """The heads of columns, one of them for names, and what stands before the first cell below."""
@@ -65,6 +70,12 @@ _SURNAME: Final = _any_case(names.SURNAMES)
 
 _NO_CASE: Final = r"(?:$|[^0-9A-Za-z ]| (?:$|[^v]|v[^ .]))"
 """What may stand behind: no `v` of a case that is cited."""
+
+_CALLED: Final = rf"(?:{_ROLES})|(?i:{'|'.join(_LISTS['called'])})"
+"""Behind these one word is a name. The words of roles count in small letters: in headings they are titles."""
+_CALLED_NAME: Final = rf"(?:(?:D[eia]|Del(?:l[ao])?|L[aoe]|Van(?: de[nr])?|El|St\.) )?{WORD}{_NEXT}{{0,3}}"
+_FILE: Final = r"(?i:pdf|docx?|odt|rtf|txt|xlsx?|csv|eml|msg|p7m|zip|jpe?g|png|tiff?)"
+"""The ends of the names of files that a practice keeps."""
 
 _SIMPLE: Final = r"[A-Z][A-Za-z'\-]{0,40}[A-Za-z]"
 """A word of a name, loosely: most candidates are refused, so they should be found cheaply."""
@@ -119,9 +130,21 @@ PERSONS: Final = (
     ),
     _person(
         "person-in-columns",
-        rf"(?:^|\n){_COLUMNS}({_ANY}) ?[|;,\t]",
-        trigger=r"(?i:cognome|surname|nominativo|last name)",
+        rf"(?:^|\n){_COLUMNS}({_ANY}(?:, {WORD})?) ?[|;,\t]",
+        trigger=rf"(?i:{'|'.join(_LISTS['heads'])})|{_MORE_HEADS}",
         check=names.any_name,
+    ),
+    _person(
+        "person-called",
+        rf"{_EDGE}(?:{_CALLED})(?: di)? ({_CALLED_NAME}){_END}",
+        trigger=rf"{_EDGE}(?:{_CALLED})(?: di)? [A-Z]",
+        check=names.called_name,
+    ),
+    _person(
+        "person-in-a-file-name",
+        rf"{_EDGE}({_SIMPLE}_{_SIMPLE}(?:_{_SIMPLE})?)(?:[_\-.][^\s/]{{0,60}})?\.{_FILE}{_END}",
+        trigger=rf"[A-Za-z]_[A-Z][^\s/]{{0,160}}\.{_FILE}{_END}",
+        check=names.name_of_a_file,
     ),
     _person(
         "person-of-the-lexicon",

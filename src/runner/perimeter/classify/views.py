@@ -28,12 +28,16 @@ _MANY: Final = 24
 
 _CONFUSABLES: Final = dict(
     zip(
-        "АВЕЅІЈКМНОРСТУХҮаеоѕіјрсухһԁӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧοιαν‐‑‒–—―−’‘‛ʼ′“”„‟",
-        "ABESIJKMHOPCTYXYaeosijpcyxhdlABEZHIKMNOPTYXoiav-------'''''\"\"\"\"",
+        "АВЕЅІЈКМНОРСТУХҮаеоѕіјрсухһԁӏΑΒΕΖΗΙΚΜΝΟΡΤΥΧοιαν‐‑‒–—―−’‘‛ʼ′“”„‟ıłŁđĐħĦŧŦœŒ",
+        "ABESIJKMHOPCTYXYaeosijpcyxhdlABEZHIKMNOPTYXoiav-------'''''\"\"\"\"ilLdDhHtToO",
         strict=True,
     )
 )
-"""Cyrillic and Greek letters drawn like Latin ones, and the typographic dashes and quotes."""
+"""Cyrillic and Greek letters drawn like Latin ones, the typographic dashes and quotes, and letters of names
+with a stroke, without a dot, or joined, that no decomposition leads back to a Latin one."""
+
+_STROKED: Final = dict(zip("øØæÆßðÐþÞ", "oOaAsdDtT", strict=True))
+"""The same among the letters of Latin-1."""
 
 _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 """Characters that Unicode counts as letters or symbols and that draw nothing."""
@@ -191,6 +195,8 @@ def _latin_to_ascii() -> bytes:
     for code in range(0x80, 0x100):
         folded = unicodedata.normalize("NFKD", chr(code)).lstrip(" ")[:1] or " "
         table[code] = ord(folded) if folded.isascii() else ord("?")
+    for letter, plain in _STROKED.items():
+        table[ord(letter)] = ord(plain)
     table[0xB0] = ord("o")  # "n°" is "no"
     table[0xB7] = ord(".")  # the middle dot stands between groups of digits
     return bytes(table)

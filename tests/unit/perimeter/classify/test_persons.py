@@ -43,6 +43,15 @@ def found(text: str, kind: str = "person") -> list[str]:
         ("L. Boccadoro ha disdetto", "L. Boccadoro"),
         ("cognome;nome;via\nBoccadoro;Learco;x", "Boccadoro"),
         ("avviso a LEARCO BOCCADORO", "LEARCO BOCCADORO"),
+        ("ho letto la mail di Boccadoro stamattina", "Boccadoro"),
+        ("avvisare Lo Presti della proroga", "Lo Presti"),
+        ("la teste Boccadoro conferma", "Boccadoro"),
+        ("please ask Wainwright to sign", "Wainwright"),
+        ("Letto 4: BOCCADORO", "BOCCADORO"),
+        ("Paziente;Ora;Esame\nBoccadoro, Learco;9;TAC", "Boccadoro, Learco"),
+        ("Atto_Boccadoro_Learco_2.docx", "Boccadoro_Learco"),
+        ("L. Boccadoro propone un rinvio", "L. Boccadoro"),
+        ("il sottoscritto \u0141earco Yıldırım dichiara", "\u0141earco Yıldırım"),
         ("fallo sapere a marta rossi", None),
         ("Il presidente della Corte Learco", None),
     ],
@@ -56,6 +65,12 @@ def test_a_name_is_found_by_what_stands_around_it(text: str, name: str | None) -
     "text",
     [
         "Gentile Cliente, il contratto scade.",
+        "la mail di INPS",
+        "avvisare Venezia, il teste Presente, chiamare Marzo",
+        "Cliente Finale e Condomino Uscente, Teste Escusso",
+        "Cliente;Importo;Data\nTotale;3;4",
+        "Elenco_Fatture_2024.xlsx, set_Content_Type",
+        "Studio Boccadori, Boccadoro Surgery, Hotel Boccadoro",
         "Gentili Condomini,",
         "Dear Hiring Manager,",
         "Hi there,",
@@ -94,6 +109,23 @@ def test_what_is_nobody_passes(text: str) -> None:
 def test_a_firm_that_begins_before_a_name_does_not_swallow_the_person() -> None:
     assert found("Il sig. Learco Boccadoro e Alfa S.r.l.") == ["Learco Boccadoro"]
     assert found("il cliente Learco Boccadoro S.r.l.") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "kind", "name"),
+    [
+        ("ricevuta da Panificio Spigadoro, pane", "organisation", "Panificio Spigadoro"),
+        ("con la Cassa Rurale di Valdombra", "organisation", "Cassa Rurale di Valdombra"),
+        ("they moved to Fennimore Surgery", "organisation", "Fennimore Surgery"),
+        ("fornitore Alfaverde S.N.C. oggi", "organisation", "Alfaverde S.N.C."),
+        ("Ortiverdi Soc. Agr. a r.l. vende", "organisation", "Ortiverdi Soc. Agr. a r.l."),
+        ("in Riviera Ombralta 12 da anni", "address", "Riviera Ombralta 12"),
+        ("sita in Borgata Ombralta, 3", "address", "Borgata Ombralta, 3"),
+        ("at 14 Fennimore Yard now", "address", "14 Fennimore Yard"),
+    ],
+)
+def test_a_firm_and_a_street_are_found_by_what_they_are(text: str, kind: str, name: str) -> None:
+    assert found(text, kind) == [name]
 
 
 def test_an_address_is_personal_beside_a_person_only() -> None:
