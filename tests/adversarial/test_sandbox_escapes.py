@@ -8,6 +8,7 @@ that it is tried on; then the very answer of the kernel is compared.
 """
 
 import _ctypes
+import fcntl
 import json
 import os
 import platform
@@ -25,6 +26,7 @@ import pytest
 
 from runner.capability.sandbox.bubblewrap import KILLED, Bubblewrap, why_not
 from runner.capability.sandbox.port import ENVIRONMENT, Granted, Job, Limits, Ran
+from runner.kernel.errors import SandboxUnavailable
 
 NO_SANDBOX = why_not()
 pytestmark = pytest.mark.skipif(NO_SANDBOX is not None, reason=f"no sandbox here: {NO_SANDBOX}")
@@ -467,6 +469,39 @@ mounts = [bool(os.statvfs(p).f_flag & 2) for p in ("/", "/granted/studio", "/tmp
 print(json.dumps([libc.prctl(39, 0, 0, 0, 0), max(caps), os.getuid(), os.getgid(), mounts]))
 """
     assert json.loads(ground.inside(code)) == [1, 0, 65534, 65534, [True, True, True]]
+    assert ground.inside("print(os.getsid(0) == 0)") == "False", "a session of its own: no terminal to signal"
+
+
+def test_p2_every_limit_is_on_the_program_before_it_starts(ground: Ground) -> None:
+    limits = Limits(cpu_s=7, memory_bytes=1 << 30, threads=9, open_files=33, file_bytes=1 << 20)
+    code = """
+import resource
+names = ("CPU", "AS", "NPROC", "NOFILE", "FSIZE", "CORE")
+print(json.dumps([resource.getrlimit(getattr(resource, "RLIMIT_" + name)) for name in names]))
+"""
+    wanted = [7, 1 << 30, 9, 33, 1 << 20, 0]
+    assert json.loads(ground.inside(code, limits)) == [[each, each] for each in wanted]
+
+
+@pytest.mark.parametrize("fault", ["a folder that is gone", "walls that make no sense"])
+def test_p3_what_cannot_be_walled_in_is_not_started(tmp_path: Path, fault: str) -> None:
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    handle = os.open(folder, os.O_RDONLY)
+    limits = Limits()
+    if fault == "a folder that is gone":
+        folder.rmdir()
+    else:
+        limits = Limits(scratch_bytes=-1)
+    granted = [Granted(alias="studio", path=str(folder), handle=handle)]
+    job = Job(program=Path("/usr/bin/true"), arguments=[], granted=granted, limits=limits)
+    with pytest.raises(SandboxUnavailable, match="cannot build a sandbox"):
+        Bubblewrap().run(job)
+    os.close(handle)
+
+
+NS_GET_PARENT = 0xB702
+"""Asks of a user namespace which one it was made in: one that may make no further one (ioctl_ns(2))."""
 
 
 def test_p2_each_namespace_is_its_own() -> None:
@@ -484,9 +519,11 @@ def test_p2_each_namespace_is_its_own() -> None:
 
     assert comes_true(is_there)
     kinds = ("net", "pid", "mnt", "ipc", "uts", "user", "cgroup")
-    theirs = {kind: (found[0] / "ns" / kind).readlink() for kind in kinds}
-    ours = {kind: Path("/proc/self/ns", kind).readlink() for kind in kinds}
-    assert [kind for kind in kinds if theirs[kind] == ours[kind]] == []
+    theirs = {kind: str((found[0] / "ns" / kind).readlink()) for kind in kinds}
+    ours = {kind: str(Path("/proc/self/ns", kind).readlink()) for kind in kinds}
+    with (found[0] / "ns" / "user").open("rb") as user, os.fdopen(fcntl.ioctl(user, NS_GET_PARENT)) as above:
+        theirs["user above"], ours["user above"] = f"user:[{os.fstat(above.fileno()).st_ino}]", ours["user"]
+    assert [kind for kind in theirs if theirs[kind] == ours[kind]] == []
     os.kill(int(found[0].name), signal.SIGKILL)
     started.join()
 
