@@ -239,6 +239,8 @@ def test_under_one_account_the_record_says_file(place: Path, capsys: pytest.Capt
         run(named)
         book = run(named)
         assert akaion(capsys, "keys", "show", "--profile", str(named))["custody"] == "file"
+        assert akaion(capsys, "runs", "--profile", str(named))["verdict"] == "PASS"  # under its own pin
+        assert akaion(capsys, "profile", "check", str(named))["key"] == str(at)
     assert verdict(book, place / "pin") == ("PASS", [])
     assert b'"custody":"file"' in next(iter(book.glob("000000-*"))).read_bytes()
     assert not (place / "home" / "keys").exists()

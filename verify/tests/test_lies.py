@@ -95,6 +95,30 @@ def certified_by(key: str) -> Callable[[Path], object]:
     return lambda folder: LogBuilder(device=bb.secret(key)).open().close().write(folder)
 
 
+def certified_by_an_old_log(folder: Path) -> None:
+    """A new log that the thief of an old log's key certifies with it, in the device's name."""
+    late = three_logs(folder)[-1].next()
+    late.device = bb.secret("log key 0")
+    late.open().close().write(folder)
+
+
+def from_another_book(folder: Path) -> None:
+    """A log of another book of the same device takes the place of the last one."""
+    last = three_logs(folder)[1].next()
+    origin = f"studio.example/other/{last.log_id}"
+    last.changes.update(origin=origin, vkey=bb.vkey(origin, bb.public(last.key)))
+    last.open().close().write(folder)
+
+
+def backdated(folder: Path) -> None:
+    """Log 1 was never written on that day: whoever holds the device key today makes the whole book anew."""
+    first = LogBuilder(clock=1_600_000_000_000_000).open().close()
+    second = first.next()
+    second.clock = first.clock
+    for log in (first, second.open().play(bb.story())):
+        log.write(folder)
+
+
 def resigned_by_the_log(folder: Path) -> None:
     """The header is changed, and the first seal signed anew with the log's key; the device's line is kept."""
     honest, log = LogBuilder().open(), LogBuilder(changes={"max_egress_class": "none"})
@@ -171,6 +195,13 @@ LIES: dict[str, Lie] = {
     "the key of an old log makes a new one": Lie(
         another_log_under_an_old_key, "FAIL", (("key-reused", 3, 0),)
     ),
+    "an old log's key stands in for the device": Lie(
+        certified_by_an_old_log, "UNTRUSTED", (("key-not-pinned", 3, 1),)
+    ),
+    "a log comes from another book of the device": Lie(
+        from_another_book, "FAIL", (("book-name-differs", 2, 0),)
+    ),
+    "the device key itself backdates a book, which a book never shows by itself": Lie(backdated, "PASS", ()),
     "a log with an old date is squeezed in": Lie(squeezed_in, "FAIL", (("log-number-repeated", 1, None),)),
     "the device key makes a log by itself": Lie(sealed_by_the_device, "FAIL", (("key-reused", 0, 0),)),
     "a stolen log key changes its header": Lie(resigned_by_the_log, "FAIL", (("device-signature", 0, 1),)),

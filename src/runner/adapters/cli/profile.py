@@ -12,6 +12,7 @@ import typer
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import Inspected, JsonOption, classifier_words, inspect, missing_for
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
+from runner.assembly import custody_of
 from runner.kernel.config import Config, Grant, GrantedPath
 from runner.kernel.errors import ConfigError
 
@@ -78,7 +79,7 @@ def _summary(found: Inspected) -> Iterator[tuple[str, str]]:
     budget = config.budget
     yield "Budget", f"{budget.steps} tool calls, {budget.tokens} tokens, {budget.seconds} s"
     yield "Record", str(found.places.trace)
-    yield "Device key", str(found.places.key)
+    yield "Device key", custody_of(found.config, found.places).place
 
 
 def _protection(config: Config) -> Iterator[tuple[str, str]]:
@@ -144,6 +145,6 @@ def _summary_data(found: Inspected, warnings: Sequence[str]) -> dict[str, Any]:
         "file": found.source.file,
         "classifier": classifier_words(found.config),
         "trace": str(found.places.trace),
-        "key": str(found.places.key),
+        "key": custody_of(found.config, found.places).place,
         "config": found.config.model_dump(mode="json", by_alias=True),
     }

@@ -13,13 +13,13 @@ from typing import Annotated, Final
 
 import typer
 
-from runner.adapters.cli.profiles import inspect
+from runner.adapters.cli.profiles import Inspected, inspect
 from runner.adapters.cli.screen import errors, output, print_line
 from runner.adapters.ledger.book import Ledger, open_ledger
 from runner.adapters.ledger.run import Run
 from runner.adapters.ledger.select import Wanted, parse_moment
 from runner.adapters.ledger.verdict import Verdict
-from runner.assembly import construct
+from runner.assembly import construct, custody_of
 
 FolderOption = Annotated[
     Path | None, typer.Option("--folder", help="A trace folder; without it, the profile's.")
@@ -53,9 +53,13 @@ def own_pin(profile: str, pin: Path | None) -> Iterator[Path | None]:
     """Give `pin`, or a copy of this device's own for a while; None where there is neither."""
     with tempfile.TemporaryDirectory(prefix="akaion-pin-") as scratch:
         own = Path(scratch) / "device.vkey"
-        if pin is None and inspect(profile).places.key.exists():
+        if pin is None and _has_key(inspect(profile)):
             construct(profile, to_read=True).export_pin(own)
         yield pin or (own if own.exists() else None)
+
+
+def _has_key(found: Inspected) -> bool:
+    return custody_of(found.config, found.places).exists()
 
 
 def print_verdict(verdict: Verdict) -> None:
