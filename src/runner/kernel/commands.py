@@ -277,7 +277,7 @@ def _spelled(flag: str, value: str) -> list[str]:
 def _cluster(rules: CommandRules, word: str) -> list[str]:
     """Return the short flags of `word`, such as -la, one by one; none of them takes a value."""
     each = [f"-{letter}" for letter in word[1:]]
-    if rules.style is not Style.GETOPT or word.startswith("--") or not rules.flags.issuperset(each):
+    if rules.style is not Style.GETOPT or not rules.flags.issuperset(each):
         raise _unknown(rules)
     return each
 

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """I1, I5: the policy kernel is total and default-deny; grants cannot reach the perimeter's own files."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.kernel.commands import CommandRules
 from runner.kernel.config import Grant
 from runner.kernel.decisions import Allow, Deny
 from runner.kernel.errors import ConfigError, Mistake, ToolError
@@ -15,6 +17,7 @@ from runner.kernel.messages import Block, BlockKind, ToolCall
 from runner.kernel.ports import Effect, Root, Tool
 from runner.perimeter.grants import compile_policy, pin_policy, policy_document
 from runner.perimeter.policy import Policy, ToolGrant, decide, narrow, reach
+from runner.perimeter.trace.commit import policy_digest
 from runner.testing import FakeTool
 
 TOOL = FakeTool(name="read_file")
@@ -63,6 +66,21 @@ def test_i1_an_allowed_path_stays_under_a_root_by_its_spelling(path: str) -> Non
         first, *rest = path.removesuffix("/").split("/")
         assert first in {"a", "b"}
         assert all(part not in {"", ".", ".."} and "\0" not in part and "\\" not in part for part in rest)
+
+
+def test_i6_the_digest_of_a_policy_names_the_programs_and_their_rules() -> None:
+    """A rule that was widened is another policy, though the profile is the same word for word."""
+    grant = POLICY.grants["read_file"]
+    ls = CommandRules(name="ls", digest="1" * 64)
+    policies = [
+        POLICY,
+        *(
+            Policy(grants={"read_file": replace(grant, binaries=binaries)})
+            for binaries in ({}, {"ls": ls}, {"ls": replace(ls, digest="2" * 64)})
+        ),
+    ]
+    digests = {policy_digest(policy_document(policy)) for policy in policies}
+    assert len(digests) == len(policies)
 
 
 def blame(where: tuple[str | int, ...], problem: str, fix: str) -> Mistake:

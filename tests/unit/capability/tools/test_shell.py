@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.capability.sandbox.bubblewrap import Bubblewrap, why_not
-from runner.capability.sandbox.port import Job, Launcher, Ran
+from runner.capability.sandbox.bubblewrap import KILLED, Bubblewrap, why_not
+from runner.capability.sandbox.port import ENVIRONMENT, Job, Launcher, Limits, Ran
 from runner.capability.sandbox.unconfined import Unconfined
 from runner.capability.tools.beneath import identity_of
 from runner.capability.tools.commandrules import command_rules
@@ -224,6 +224,31 @@ def test_p3_a_program_without_a_sandbox_is_not_started_another_way(studio: Path)
     with pytest.raises(ToolError, match="no sandbox for ls"):
         said(studio, Missing(), "ls")
     assert Shell({}, Missing()).effect is Effect.RUN
+
+
+def test_i5_a_program_that_nothing_confines_gets_the_fixed_environment_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TOKEN_OF_THE_PRACTICE", "7731")
+    ran = Unconfined().run(Job(program=Path("/usr/bin/env"), arguments=[]))
+    names = {line.partition("=")[0] for line in ran.output.decode().splitlines()}
+    assert names - {"PWD", "SHLVL", "_"} == set(ENVIRONMENT)
+
+
+@pytest.mark.parametrize(
+    ("program", "argument", "limits", "ended"),
+    [
+        ("sleep", "60", Limits(wall_s=0.3), (KILLED, True, False)),
+        ("yes", "x", Limits(output_bytes=100), (KILLED, False, True)),
+    ],
+    ids=["late", "talking"],
+)
+def test_a_program_that_nothing_confines_is_ended_too(
+    program: str, argument: str, limits: Limits, ended: tuple[int, bool, bool]
+) -> None:
+    job = Job(program=Path("/usr/bin", program), arguments=[argument], limits=limits)
+    ran = Unconfined().run(job)
+    assert (ran.status, ran.late, ran.cut) == ended
 
 
 def test_a_program_that_is_not_installed_is_an_error(studio: Path) -> None:
