@@ -32,7 +32,8 @@ _CLONE_THREAD: Final = 0x00010000
 _TIOCSTI: Final = 0x5412
 _TIOCLINUX: Final = 0x541C
 _NEWEST: Final = 463
-"""The first number that this list knows nothing about (Linux 6.13)."""
+"""The first number that this list knows nothing about (Linux 6.13). A second numbering of a machine, such as
+x32, begins far above."""
 
 _Instruction: TypeAlias = tuple[int, int, int, int]
 
@@ -201,13 +202,12 @@ _AARCH64: Final[dict[str, int]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """How a kind of machine numbers its calls. `foreign_bit` marks a second numbering of the same machine."""
+    """How a kind of machine numbers its calls."""
 
     arch: int
     clone: int
     clone3: int
     ioctl: int
-    foreign_bit: int
     refused: dict[str, int] = field(repr=False)
 
 
@@ -217,7 +217,6 @@ MACHINES: Final[dict[str, Machine]] = {
         clone=56,
         clone3=435,
         ioctl=16,
-        foreign_bit=0x40000000,
         refused=_X86_64 | _SAME_EVERYWHERE,
     ),
     "aarch64": Machine(
@@ -225,7 +224,6 @@ MACHINES: Final[dict[str, Machine]] = {
         clone=220,
         clone3=435,
         ioctl=29,
-        foreign_bit=0x40000000,
         refused=_AARCH64 | _SAME_EVERYWHERE,
     ),
 }
@@ -250,7 +248,6 @@ def assemble(machine: Machine) -> bytes:
         (_EQUAL, 1, 0, machine.arch),
         (_RETURN, 0, 0, _KILL),
         (_LOAD, 0, 0, _NUMBER_AT),
-        *_refuse_if(_ANY_BIT, machine.foreign_bit, _ENOSYS),
         *_refuse_if(_NOT_LESS, _NEWEST, _ENOSYS),
         *_refuse_if(_EQUAL, machine.clone3, _ENOSYS),
         *_refuse_each(sorted(machine.refused.values())),
