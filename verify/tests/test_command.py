@@ -6,6 +6,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,6 +34,26 @@ def test_a_good_book_passes_without_site_packages(folder: Path, pin: Path) -> No
     members = "verdict exit reasons verified_through anchors custody enforcement localities host_tools "
     members += "verifiable logs entries egress claims_not_made"
     assert set(members.split()) <= report.keys()
+
+
+@pytest.mark.parametrize("version", ["3.9", "3.10", "3.11", "3.12", "3.13", "3.14"])
+def test_each_python_that_is_here_runs_it(version: str, folder: Path, pin: Path) -> None:
+    """An auditor's machine may have any of these. Syntax alone would not show a function that is missing."""
+    python = shutil.which(f"python{version}")
+    if python is None or subprocess.run([python, "-c", ""], capture_output=True, check=False).returncode:
+        pytest.skip(f"there is no Python {version} on this machine")
+    log = LogBuilder().open().play(bb.story()).write(folder)
+    for options, code in ((["--pin", pin], 0), ([], 3), (["--pin", pin, "--json"], 0)):
+        command = [python, "-I", "-S", "-W", "error", str(FILE), str(folder), *map(str, options)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr) == (code, "")
+    proof = subprocess.run(
+        [python, "-I", "-S", str(FILE), "prove", str(folder), "0", "12"], capture_output=True, check=True
+    )
+    (folder.parent / "proof.json").write_bytes(proof.stdout)
+    check = [python, "-I", "-S", str(FILE), "check", str(folder.parent / "proof.json"), "--pin", str(pin)]
+    assert subprocess.run(check, capture_output=True, check=False).returncode == 0
+    assert len(log.lines) > 12
 
 
 def test_people_read_the_verdict_first_and_what_it_does_not_claim_last(folder: Path, pin: Path) -> None:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 from pathlib import Path
+from typing import Any
 
 import akaion_verify as av
 import bookbuilder as bb
@@ -15,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 KEY = av.parse_vkey(bb.DEVICE_VKEY)
+VECTORS = Path(__file__).resolve().parents[2].parent / "shared" / "vectors" / "merkle" / "rfc6962_proofs.json"
 LEAVES = [bb.leaf(str(number).encode()) for number in range(64)]
 
 
@@ -32,6 +35,24 @@ def test_a_path_leads_from_its_leaf_to_the_root_and_from_no_other(size: int, dat
     assert av.climb(LEAVES[index], index, size, [*path, LEAVES[0]]) is None
     if path:
         assert av.climb(LEAVES[index], index, size, path[:-1]) != root
+
+
+def test_public_inclusion_proofs_are_judged_as_they_say() -> None:
+    if not VECTORS.exists():
+        pytest.skip("public vectors are not beside this checkout")
+    held = json.loads(VECTORS.read_text(encoding="utf-8")).items()
+    cases = {name: case for name, case in held if name.startswith("inclusion/")}
+    wrong = [name for name, case in cases.items() if _leads_to_its_root(case) == case["wantErr"]]
+    assert (len(cases), wrong) == (98, [])
+
+
+def _leads_to_its_root(case: dict[str, Any]) -> bool:
+    path = [base64.b64decode(each) for each in case["proof"] or []]
+    leaf, root = (base64.b64decode(case[name] or "") for name in ("leafHash", "root"))
+    index, size = case["leafIdx"], case["treeSize"]
+    if len(leaf) != len(LEAVES[0]):
+        return False  # the verifier hashes the line itself
+    return 0 <= index < size and av.climb(leaf, index, size, path) == root
 
 
 @pytest.fixture
