@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I4, I9: many threads write one log and wait for its seals; a fork writes nothing, whatever happens then."""
+
+import itertools
+import json
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from runner.capability.transport.logstore import FolderLog, FolderLogStore
+from runner.capability.transport.salts import FileSaltStore
+from runner.kernel.errors import TraceError
+from runner.kernel.labels import DataClass
+from runner.perimeter.trace import records as r
+from runner.perimeter.trace.log import Trace
+from runner.testing import FixedEntropy, FrozenClock, MemoryLogFile, MemorySigner
+
+from .conftest import FACTS
+
+if TYPE_CHECKING:
+    from .conftest import Studio
+
+STEP = r.StepVerdict(step=1, verdict="pass", by="rule")
+THREADS, EACH = 64, 3
+
+
+def sealed_through(log: Path) -> int:
+    """The `seq` of the last seal on the disk: everything before it is sealed."""
+    lines = log.read_bytes().split(b"\n")[:-1]
+    return next(seq for seq in range(len(lines) - 1, -1, -1) if json.loads(lines[seq])["kind"] == "seal")
+
+
+def test_i9_of_64_threads_each_barrier_returns_only_when_its_record_is_sealed_on_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    book, wrong, syncs, sync = tmp_path / "book", list[int](), itertools.count(), FolderLog.sync
+    monkeypatch.setattr(FolderLog, "sync", lambda log: (next(syncs), sync(log)))
+    with Trace.open(
+        store=FolderLogStore(book, tmp_path / "heads" / "studio"),
+        signer=MemorySigner(),
+        salts=FileSaltStore(tmp_path / "salts", book=book),
+        clock=FrozenClock(),
+        entropy=FixedEntropy(),
+        facts=FACTS,
+    ) as trace:
+        (log,) = book.glob("*.jsonl")
+        task, together = trace.mint_id(), threading.Barrier(THREADS)
+        trace.append(r.TaskStart(goal_commit="0" * 64, data_class=DataClass.C1), task=task)
+
+        def work() -> None:
+            for _ in range(EACH):
+                together.wait(30)
+                seq = trace.append(STEP, task=task)
+                trace.barrier(seq)
+                if sealed_through(log) < seq:
+                    wrong.append(seq)
+
+        threads = [threading.Thread(target=work) for _ in range(THREADS)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+    kinds = [json.loads(line)["kind"] for line in log.read_bytes().split(b"\n")[:-1]]
+    assert (wrong, kinds.count("step_verdict")) == ([], THREADS * EACH)
+    assert kinds.count("seal") - 1 == next(syncs) <= THREADS * EACH + 1  # every sync is of one seal
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_i4_a_fork_in_the_middle_of_a_sync_is_refused_and_never_waits(
+    studio: "Studio", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the child, the locks that another thread of the parent held are held for ever."""
+    trace = studio.open()
+    task = trace.mint_id()
+    trace.append(r.TaskStart(goal_commit="0" * 64, data_class=DataClass.C1), task=task)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow_sync(log: MemoryLogFile) -> None:
+        begun.set()
+        assert go_on.wait(10)
+        log.durable = log.data
+
+    monkeypatch.setattr(MemoryLogFile, "sync", slow_sync)
+    syncing = threading.Thread(target=trace.barrier)
+    syncing.start()
+    assert begun.wait(10)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)  # a child that waits is ended, and its status says so
+        os._exit(sum(_refused(trace, act) for act in range(4)))
+    status = os.waitpid(child, 0)[1]
+    go_on.set()
+    syncing.join(10)
+    assert os.waitstatus_to_exitcode(status) == 4
+    trace.append(STEP, task=task)
+    trace.close()
+    kinds = [json.loads(line)["kind"] for line in studio.log.durable.splitlines()]
+    assert kinds[-4:] == ["step_verdict", "task_end", "close", "seal"]
+
+
+def _refused(trace: Trace, act: int) -> bool:
+    try:
+        match act:
+            case 0:
+                trace.append(STEP, task="0" * 32)
+            case 1:
+                trace.barrier()
+            case 2:
+                trace.commit(b"")
+            case _:
+                trace.close()
+    except TraceError:
+        return True
+    return False
