@@ -152,7 +152,7 @@ CONTACTS: Final = (
         pattern=rf"{_EDGE}({_STREET}(?:[A-Za-z0-9'.]{{1,24}} ){{0,5}}[A-Za-z'.]{{2,24}}{_NUMBER}{_TOWN})",
         context=r"(?i)resident|residenza|domicil|abita|dimora|indirizzo|recapito|lives at|address",
         needs_context=True,
-        trigger=rf"{_EDGE}{_STREET}(?:[A-Za-z0-9'.]+ ){{0,5}}[A-Za-z'.]+{_NUMBER}",
+        trigger=rf"{_EDGE}{_STREET}(?:[A-Za-z0-9'.]{{1,24}} ){{0,5}}[A-Za-z'.]{{2,24}}{_NUMBER}",
     ),
     Rule(
         name="birth-date",

@@ -6,6 +6,7 @@ Leaves the secrets the perimeter itself holds to the vault (I5): those never ent
 Carries I6: a credential that was pasted does not leave, in the clear or encoded.
 """
 
+import re
 from typing import Final
 
 from runner.kernel.labels import DataClass
@@ -13,6 +14,8 @@ from runner.perimeter.classify import passwords
 from runner.perimeter.classify.model import Check, Rule, whole
 
 _EDGE: Final = r"(?:^|[^0-9A-Za-z])"
+_END: Final = re.compile(r"(?<=[0-9]),\}")
+"""What follows a number of repetitions that has no bound, in a pattern that ends with them."""
 
 
 def _shape(name: str, shape: str, *, kind: str = "api_key", check: Check = whole, trigger: str = "") -> Rule:
@@ -24,7 +27,8 @@ def _shape(name: str, shape: str, *, kind: str = "api_key", check: Check = whole
         pattern=f"{_EDGE}({shape})",
         check=check,
         distinctive=True,
-        trigger=trigger,
+        trigger=trigger or f"{_EDGE}(?:{_END.sub('}', shape)})",
+        trigger_leads=True,
     )
 
 
@@ -37,7 +41,7 @@ def _named(name: str, words: str, check: Check) -> tuple[Rule, Rule]:
         pattern=rf"(?i){words}[\"']?\s{{0,3}}(?::=|=>|:|=|e'? |is )\s{{0,3}}[\"']?([^\s\"'<>]{{6,200}})",
         check=check,
         distinctive=True,
-        trigger=rf"(?i){words}[\"'\s]*(?::|=|e|is )",
+        trigger=rf"(?i){words}[\"'\s]{{0,4}}(?::|=|e|is )",
     )
     below = Rule(
         name=f"{name}-under-its-name",
@@ -72,11 +76,24 @@ CREDENTIALS: Final = (
     _shape("hugging-face-token", r"hf_[0-9A-Za-z]{30,}"),
     _shape("npm-token", r"npm_[0-9A-Za-z]{36}"),
     _shape("pypi-token", r"pypi-AgE[0-9A-Za-z_\-]{40,}"),
-    _shape("sendgrid-key", r"SG\.[0-9A-Za-z_\-]{16,}\.[0-9A-Za-z_\-]{16,}"),
+    _shape(
+        "sendgrid-key",
+        r"SG\.[0-9A-Za-z_\-]{16,}\.[0-9A-Za-z_\-]{16,}",
+        trigger=rf"{_EDGE}SG\.[0-9A-Za-z_\-]{{16}}",
+    ),
     _shape("mistral-or-groq-key", r"(?:gsk_[0-9A-Za-z]{40,}|r8_[0-9A-Za-z]{30,}|pplx-[0-9A-Za-z]{40,})"),
-    _shape("telegram-bot-token", r"[0-9]{8,10}:AA[0-9A-Za-z_\-]{33}", trigger=r"[0-9]:AA[0-9A-Za-z_\-]"),
+    _shape(
+        "telegram-bot-token",
+        r"[0-9]{8,10}:AA[0-9A-Za-z_\-]{33}",
+        trigger=rf"{_EDGE}[0-9]{{8,10}}:AA[0-9A-Za-z_\-]",
+    ),
     _shape("age-secret-key", r"AGE-SECRET-KEY-1[0-9A-Z]{50,}"),
-    _shape("jwt", r"eyJ[0-9A-Za-z_\-]{8,}\.eyJ[0-9A-Za-z_\-]{8,}(?:\.[0-9A-Za-z_\-]*)?", kind="jwt"),
+    _shape(
+        "jwt",
+        r"eyJ[0-9A-Za-z_\-]{8,}\.eyJ[0-9A-Za-z_\-]{8,}(?:\.[0-9A-Za-z_\-]*)?",
+        kind="jwt",
+        trigger=rf"{_EDGE}eyJ[0-9A-Za-z_\-]{{8}}",
+    ),
     Rule(
         name="private-key-block",
         kind="private_key",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The classifier: every view of a text, one automaton over each, checks only for what it hits.
 
-Owns the order of the work and what counts as corroboration. Leaves the tables to `rules`,
+Owns the order of the work. Leaves the search of one rule to `search`, the tables to `rules`,
 `contacts`, `credentials` and `lexicon`, joining with declared and default classes to the label
 (`runner.kernel.labels`), and what to do about a class to the gate.
 Carries I6 and I8 (it answers a class and cannot lower one). Pure: no I/O, no clock, no state that a
@@ -9,30 +9,21 @@ call changes; total over `str`.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify.contacts import CLIENT, CONTACTS
 from runner.perimeter.classify.credentials import CREDENTIALS
 from runner.perimeter.classify.foreign import FOREIGN
 from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
-from runner.perimeter.classify.model import (
-    Check,
-    Classification,
-    Role,
-    Rule,
-    Span,
-    View,
-    is_clear,
-    whole,
-)
-from runner.perimeter.classify.pattern import Pattern, Prefilter, compile_pattern
+from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear
+from runner.perimeter.classify.pattern import Prefilter, Stretches
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.registers import Clients, Mention, Registers
 from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE, UNREAD
+from runner.perimeter.classify.search import Finder, Hit, Verdicts, detector
 from runner.perimeter.classify.settle import beside_persons, overruled
 from runner.perimeter.classify.views import Reading, fold
 
@@ -50,53 +41,11 @@ _RELEASE: Final = "rules-5"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 
-_VERDICTS: Final = 256
-"""Verdicts of checks that are kept while a text is judged: rules and readings ask for the same again."""
 _RANK: Final = {view: rank for rank, view in enumerate(View)}
 """Of two readings of one place, the more literal first."""
 
 _NEVER: Final = r"[^\x00-\xff]"
 """A pattern that no folded text matches."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Detector:
-    """A rule made ready: its patterns compiled."""
-
-    rule: Rule
-    pattern: Pattern
-    context: Pattern | None
-    amid: Pattern | None
-
-
-class _Verdicts:
-    """What checks said of candidates of one text, the last few hundred of them."""
-
-    __slots__ = ("_known",)
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Check, bytes], int] = {}
-
-    def of(self, check: Check, candidate: bytes) -> int:
-        """Return how much of `candidate` passes `check`."""
-        key = check, candidate
-        accepted = self._known.get(key)
-        if accepted is None:
-            if len(self._known) >= _VERDICTS:
-                self._known.clear()
-            accepted = self._known[key] = check(candidate.decode("ascii"))
-        return accepted
-
-
-_Covered = dict[tuple[str, DataClass], bytearray]
-"""For a kind and a class the bytes of a reading that something of them was found in."""
-
-
-class _Hit(NamedTuple):
-    """A span, and what the rule that found it means."""
-
-    span: Span
-    role: Role
 
 
 class Classifier:
@@ -106,24 +55,34 @@ class Classifier:
     Raises `ValueError` when a pattern is not RE2 syntax.
     """
 
-    __slots__ = ("_detectors", "_needing", "_prefilter", "_registers", "_topics", "_vocabulary", "version")
+    __slots__ = (
+        "_detectors",
+        "_far",
+        "_needing",
+        "_prefilter",
+        "_registers",
+        "_topics",
+        "_vocabulary",
+        "_whole",
+        "version",
+    )
 
     def __init__(self, rules: Iterable[Rule] = RULES, registers: Registers | None = None) -> None:
-        detectors = tuple(
-            _Detector(
-                rule=rule,
-                pattern=compile_pattern(rule.pattern),
-                context=compile_pattern(rule.context) if rule.context else None,
-                amid=compile_pattern(rule.amid) if rule.amid else None,
-            )
-            for rule in rules
-        )
+        detectors = tuple(map(detector, rules))
         self._detectors = detectors
         self._registers = Registers() if registers is None else registers
-        rules = [detector.rule for detector in detectors]
+        rules = [each.rule for each in detectors]
         self._needing = frozenset(index for index, rule in enumerate(rules) if rule.needs_context)
         self._topics = frozenset(index for index, rule in enumerate(rules) if rule.role is Role.TOPIC)
-        self._prefilter = Prefilter([rule.trigger or rule.pattern for rule in rules])
+        triggers = [each.rule.trigger or each.rule.pattern for each in detectors]
+        near = [each.is_local for each in detectors]
+        self._prefilter = Prefilter(
+            [trigger if is_near else _NEVER for trigger, is_near in zip(triggers, near, strict=True)]
+        )
+        self._far = frozenset(index for index, is_near in enumerate(near) if not is_near)
+        self._whole = Prefilter(
+            [_NEVER if is_near else trigger for trigger, is_near in zip(triggers, near, strict=True)]
+        )
         self._vocabulary = Prefilter([rule.context if rule.needs_context else _NEVER for rule in rules])
         self.version = _version(rules, self._registers)
         """Names the release, the very rules and the registers: a key of every cache of classifications."""
@@ -135,24 +94,19 @@ class Classifier:
         a number under the key `iban` is as good as one behind the word. Time is linear in the
         length of `text`. Raises nothing for any `str`.
         """
-        name, verdicts = fold(source).data if source else b"", _Verdicts()
-        readings = [(reading, self._prefilter.hits(reading.data)) for reading in every_reading(text)]
-        hits = [
-            hit
-            for reading, seen in readings
-            for hit in self._hits(reading, seen - self._topics, name, verdicts)
-        ]
+        name, verdicts = fold(source).data if source else b"", Verdicts()
+        readings = every_reading(text)
+        finders = [(Finder(reading, name, verdicts), self._seen(reading.data)) for reading in readings]
+        for finder, seen in finders:
+            self._search(finder, seen, seen.keys() - self._topics)
+        hits = [hit for finder, _ in finders for hit in finder.hits]
         if self._registers.clients:
-            hits += [hit for reading, _ in readings for hit in _clients(self._registers.clients, reading)]
-        hits = self._without_known(text, readings[0][0], hits)
+            hits += [hit for reading in readings for hit in _clients(self._registers.clients, reading)]
+        hits = self._without_known(text, readings[0], hits)
         weaker = overruled([hit.span for hit in hits if hit.role is Role.FINDING])
         hits = [hit for hit in hits if hit.span not in weaker] if weaker else hits
         persons = sorted(hit.span.start for hit in hits if points_at_person(hit.span, hit.role))
-        topics = [
-            hit.span
-            for reading, seen in (readings if persons else ())
-            for hit in self._hits(reading, seen & self._topics, name, verdicts)
-        ]
+        topics = self._topics_in(finders) if persons else []
         found = beside_persons([hit.span for hit in hits if hit.role is Role.FINDING], persons)
         spans = _without_doubles([*found, *subjects_of_persons(topics, persons)])
         return Classification(
@@ -161,19 +115,29 @@ class Classifier:
             version=self.version,
         )
 
-    def _hits(
-        self, reading: Reading, seen: AbstractSet[int], source: bytes, verdicts: _Verdicts
-    ) -> Iterator[_Hit]:
-        """Yield the hits in `reading` of the detectors `seen`."""
-        needing = seen & self._needing
-        if needing:
-            words = self._vocabulary.hits(b"\n".join((reading.data, reading.around, source)))
-            seen -= needing - words
-        covered: _Covered = {}
-        for index in sorted(seen):
-            yield from _search(self._detectors[index], reading, source, verdicts, covered)
+    def _seen(self, data: bytes) -> dict[int, Stretches]:
+        """Return for each detector whose trigger is in `data` the stretches that it was seen in."""
+        seen = self._prefilter.places(data)
+        if self._far:
+            seen.update(dict.fromkeys(self._whole.hits(data) & self._far, ((0, len(data)),)))
+        return seen
 
-    def _without_known(self, text: str, folded: Reading, hits: list[_Hit]) -> list[_Hit]:
+    def _search(self, finder: Finder, seen: Mapping[int, Stretches], wanted: AbstractSet[int]) -> None:
+        """Let the detectors `wanted` of those that were `seen` search; none that needs words without them."""
+        needing = wanted & self._needing
+        if needing:
+            wanted = wanted - (needing - self._vocabulary.hits(finder.words))
+        for index in sorted(wanted):
+            finder.search(self._detectors[index], seen[index])
+
+    def _topics_in(self, finders: Sequence[tuple[Finder, Mapping[int, Stretches]]]) -> list[Span]:
+        """Return the sensitive subjects that are found in any reading."""
+        for finder, seen in finders:
+            finder.hits.clear()
+            self._search(finder, seen, seen.keys() & self._topics)
+        return [hit.span for finder, _ in finders for hit in finder.hits]
+
+    def _without_known(self, text: str, folded: Reading, hits: list[Hit]) -> list[Hit]:
         """Return `hits` without contacts that the registers call the practice's own or public.
 
         Only contacts and identifiers written in the clear: never a client, a credential or a subject.
@@ -191,80 +155,7 @@ class Classifier:
         return [hit for hit in hits if id(hit) not in dropped]
 
 
-def _search(
-    detector: _Detector, reading: Reading, source: bytes, verdicts: _Verdicts, covered: _Covered
-) -> Iterator[_Hit]:
-    """Yield the hits of one rule in one reading.
-
-    After a candidate that is refused the search goes on one character later, not behind it, so
-    that a decoy cannot hide the identifier that overlaps it. One that lies in what another rule has found,
-    of its kind and class, says nothing new.
-    """
-    search, data = detector.pattern.search, reading.data
-    match = search(data)
-    if match is None:
-        return
-    rule, position = detector.rule, 0
-    check, group = rule.check, min(detector.pattern.groups, 1)
-    by_shape = not rule.needs_context and (rule.distinctive or is_clear(reading.view))
-    known, what = covered.get((rule.kind, rule.data_class)), (rule.kind, rule.data_class)
-    while match is not None:
-        start, end = match[group]
-        position = start + 1
-        if known is None or known.find(0, start, end) >= 0:
-            accepted = end - start if check is whole else verdicts.of(check, data[start:end])
-            if accepted:
-                end = start + accepted
-                position = max(end, position)
-                if _holds(detector, reading, start, end, source, by_shape=by_shape):
-                    if known is None:
-                        known = covered[what] = bytearray(len(data))
-                    known[start:end] = b"\1" * (end - start)
-                    yield _hit(rule, reading, start, end)
-        match = search(data, position)
-
-
-def _holds(
-    detector: _Detector, reading: Reading, start: int, end: int, source: bytes, *, by_shape: bool
-) -> bool:
-    """Say whether a candidate that was accepted counts where it stands."""
-    stands, found = detector.rule.stands, (start, end)
-    if stands is not None and not stands(*_in_place(reading, found)):
-        return False
-    return reading.counts(start, end) and (
-        (by_shape and (detector.amid is None or not _is_amid(detector.amid, reading, found)))
-        or _corroborated(detector.context, reading, found, source)
-    )
-
-
-def _is_amid(amid: Pattern, reading: Reading, found: tuple[int, int]) -> bool:
-    """Say whether `amid`, which makes a shape worth nothing, stands right before what was found."""
-    return amid.search(reading.surroundings(*found)[0]) is not None
-
-
-def _corroborated(context: Pattern | None, reading: Reading, found: tuple[int, int], source: bytes) -> bool:
-    """Say whether a word of the vocabulary `context` stands near what was found."""
-    if context is None:
-        return False
-    nearby = (*reading.surroundings(*found), reading.around, source)
-    return any(words and context.search(words) for words in nearby)
-
-
-def _in_place(reading: Reading, found: tuple[int, int]) -> tuple[str, str]:
-    """Return what stands before a candidate, and the candidate."""
-    before, _ = reading.surroundings(*found)
-    return before.decode("ascii"), reading.data[slice(*found)].decode("ascii")
-
-
-def _hit(rule: Rule, reading: Reading, start: int, end: int) -> _Hit:
-    first, last = reading.original_span(start, end)
-    span = Span(
-        start=first, end=last, kind=rule.kind, rule=rule.name, data_class=rule.data_class, view=reading.view
-    )
-    return _Hit(span, rule.role)
-
-
-def _clients(clients: Clients, reading: Reading) -> Iterator[_Hit]:
+def _clients(clients: Clients, reading: Reading) -> Iterator[Hit]:
     """Yield the clients named in one reading."""
     if clients:
         for mention in clients.find(reading.data, reading.words):
@@ -272,17 +163,10 @@ def _clients(clients: Clients, reading: Reading) -> Iterator[_Hit]:
                 yield _mentioned(mention, reading)
 
 
-def _mentioned(mention: Mention, reading: Reading) -> _Hit:
+def _mentioned(mention: Mention, reading: Reading) -> Hit:
     first, last = reading.original_span(mention.start, mention.end)
-    span = Span(
-        start=first,
-        end=last,
-        kind=CLIENT,
-        rule=mention.rule,
-        data_class=mention.data_class,
-        view=reading.view,
-    )
-    return _Hit(span, Role.FINDING)
+    span = Span(first, last, CLIENT, mention.rule, mention.data_class, reading.view)
+    return Hit(span, Role.FINDING)
 
 
 def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:

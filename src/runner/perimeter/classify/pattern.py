@@ -7,8 +7,10 @@ Carries the bound behind I6: RE2 has no backtracking, so hostile text cannot sta
 fails closed: an automaton that ran out of memory counts as "every pattern may match".
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from re import _parser as parser  # type: ignore[attr-defined]  # it alone knows how long a match may be
 from typing import Final
 
 import re2
@@ -19,6 +21,8 @@ _SET_MEMORY: Final = 64 << 20
 
 Span = tuple[int, int]
 """A half-open range of bytes; (-1, -1) for a group that took no part."""
+Stretches = Sequence[Span]
+"""Parts of a text, in order and apart."""
 
 
 class Pattern:
@@ -38,9 +42,12 @@ class Pattern:
         self._compiled = whole._regexp  # noqa: SLF001 - the wrapper's objects cost more than the search itself
         self._anchor = re2._Anchor.UNANCHORED  # noqa: SLF001 - as above
 
-    def search(self, data: bytes, start: int = 0) -> list[Span] | None:
-        """Return the leftmost match from `start` on: the range of each group, the whole first."""
-        spans: list[Span] = self._compiled.Match(self._anchor, data, start, len(data))
+    def search(self, data: bytes, start: int = 0, end: int | None = None) -> list[Span] | None:
+        """Return the leftmost match from `start` on: the range of each group, the whole first.
+
+        With `end` none that ends behind it is found; what stands there still says where words end.
+        """
+        spans: list[Span] = self._compiled.Match(self._anchor, data, start, len(data) if end is None else end)
         return None if spans[0] == _NOWHERE else spans
 
     def finditer(self, data: bytes) -> Iterator[list[Span]]:
@@ -72,19 +79,35 @@ def compile_pattern(pattern: str) -> Pattern:
     return Pattern(pattern)
 
 
+def width_of(pattern: str) -> int | None:
+    """Return how many bytes a match of `pattern` has at most; None for no bound, or where nobody knows."""
+    try:
+        width: int = parser.parse(pattern).getwidth()[1]
+    except re.error:
+        return None
+    return width if width < _ENDLESS else None
+
+
+_ENDLESS: Final = 1 << 20
+BLOCK: Final = 2048
+"""Bytes of a text in which a trigger is looked for at a time, so that a rule searches only near it."""
+LOCAL: Final = 384
+"""Bytes behind a block that are looked at with it. What holds a trigger is no longer than that."""
+
+
 class Prefilter:
     """One automaton over many patterns: a single pass says which of them can match at all."""
 
-    __slots__ = ("_all", "_count", "_same", "_set")
+    __slots__ = ("_count", "_everything", "_same", "_set")
 
     def __init__(self, patterns: Sequence[str]) -> None:
         """Compile `patterns`; raise `ValueError` when RE2 refuses one of them. Equal ones are one in it."""
         places: dict[str, list[int]] = {}
         for index, pattern in enumerate(patterns):
             places.setdefault(pattern, []).append(index)
-        self._all = frozenset(range(len(patterns)))
-        self._same = [frozenset(same) for same in places.values()]
+        self._same = [*map(frozenset, places.values()), frozenset()]
         self._count = len(places)
+        self._everything = list(range(self._count))
         self._set = re2.Set.SearchSet(_options(_SET_MEMORY))
         try:
             for each in places:
@@ -100,7 +123,23 @@ class Prefilter:
         The set's own answer to running out of memory is "nothing matched". The empty pattern, the
         last one, matches everything: its absence tells the two apart, and then all may match.
         """
-        found = self._set.Match(data)
-        if self._count not in found:
-            return self._all
-        return frozenset().union(*(self._same[index] for index in found if index != self._count))
+        return frozenset().union(*map(self._same.__getitem__, self._found(data)))
+
+    def _found(self, data: bytes) -> list[int]:
+        found: list[int] = self._set.Match(data)
+        return found if self._count in found else self._everything
+
+    def places(self, data: bytes) -> dict[int, Stretches]:
+        """Return for each pattern that may match in `data` the stretches where a match may begin, in order.
+
+        A match must be no longer than `LOCAL`: of a long text each block is read by itself.
+        """
+        if len(data) <= BLOCK + LOCAL:
+            return dict.fromkeys(self.hits(data), ((0, len(data)),))
+        seen: dict[int, list[tuple[int, int]]] = {}
+        for start in range(0, len(data), BLOCK):
+            for index in self._found(data[start : start + BLOCK + LOCAL]):
+                stretches = seen.setdefault(index, [])
+                first = stretches.pop()[0] if stretches and stretches[-1][1] == start else start
+                stretches.append((first, start + BLOCK))
+        return {index: stretches for pattern, stretches in seen.items() for index in self._same[pattern]}

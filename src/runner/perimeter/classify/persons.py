@@ -45,6 +45,7 @@ _AFTER: Final = (
 _CLOSING: Final = (
     rf"(?i:{'|'.join(_LISTS['closings'])}),?[ \t]*(?:\r?\n[ \t]*){{1,3}}(?i:per lo studio |per |p\. )?"
 )
+_CLOSED: Final = rf"(?i:{'|'.join(_LISTS['closings'])}),?(?:[ \t]{{0,8}}\r?\n|[ \t]{{8}})"
 _TITLE: Final = r"(?: (?i:sig\.?(?:ra|na)?\.?|signora?|signorina|mrs?\.?|ms\.?|miss|madam|avvocato))?"
 _GREETING: Final = rf"{_EDGE}(?i:{'|'.join(_LISTS['greetings'])}){_TITLE} "
 _HEADER: Final = r"(?:^|\n)(?:Da|A|Cc|From|To|Mittente|Destinatario): ?"
@@ -113,9 +114,7 @@ PERSONS: Final = (
         stands=names.stands_as_introduced,
     ),
     _person("person-followed", rf"{_EDGE}({_LED}){_AFTER}", trigger=rf"[A-Z][A-Za-z'.\-]*{_AFTER}"),
-    _person(
-        "person-signing", rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)", trigger=_CLOSING, check=names.any_name
-    ),
+    _person("person-signing", rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)", trigger=_CLOSED, check=names.any_name),
     _person(
         "person-greeted",
         rf"{_GREETING}({_ANY})(?:[ \t]*[,!:\n]|$)",

@@ -9,7 +9,6 @@ street that is called after somebody is nobody.
 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Final
 
 from runner.kernel.labels import DataClass
@@ -92,7 +91,7 @@ def beside_persons(spans: Sequence[Span], persons: Sequence[int]) -> list[Span]:
     `persons` are the sorted start offsets of everything that points at one person.
     """
     return [
-        replace(span, data_class=DataClass.C2)
+        span._replace(data_class=DataClass.C2)
         if span.kind == "address" and span.data_class < DataClass.C2 and is_near(persons, span.start)
         else span
         for span in spans

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, engine
+from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, search
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.lexicon import LEXICON
 from runner.perimeter.classify.readings import MOST, ROOM, every_reading
@@ -20,11 +20,13 @@ SUBJECT = "Il diabete e la chemioterapia sono malattie, l'usura e' un reato."
 def searched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The size of what each search of a pattern had still to read."""
     sizes: list[int] = []
-    search = patterns.Pattern.search
+    plain = patterns.Pattern.search
 
-    def counted(self: patterns.Pattern, data: bytes, start: int = 0) -> list[patterns.Span] | None:
-        sizes.append(len(data) - start)
-        return search(self, data, start)
+    def counted(
+        self: patterns.Pattern, data: bytes, start: int = 0, end: int | None = None
+    ) -> list[patterns.Span] | None:
+        sizes.append((len(data) if end is None else end) - start)
+        return plain(self, data, start, end)
 
     monkeypatch.setattr(patterns.Pattern, "search", counted)
     return sizes
@@ -123,10 +125,10 @@ def test_what_a_rule_has_found_is_not_checked_by_another_of_its_kind() -> None:
 
 
 def test_the_verdicts_that_are_kept_are_bounded() -> None:
-    verdicts = engine._Verdicts()
-    for number in range(3 * engine._VERDICTS):
+    verdicts = search.Verdicts()
+    for number in range(3 * search._VERDICTS):
         assert verdicts.of(len, b"%d" % number) == len(str(number))
-        assert len(verdicts._known) <= engine._VERDICTS
+        assert len(verdicts._known) <= search._VERDICTS
 
 
 def test_rules_that_search_for_the_same_share_an_automaton() -> None:
