@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import RULES, Rule, classify_text
-from runner.perimeter.classify.pattern import Pattern, compile_pattern
+from runner.perimeter.classify import RULES, Classifier, Rule, classify_text
+from runner.perimeter.classify.pattern import BLOCK, LOCAL, Pattern, Prefilter, compile_pattern
 from runner.perimeter.classify.readings import every_reading
+from runner.perimeter.classify.search import detector
 from runner.perimeter.classify.views import fold, join
 
 CODE = "VRDGPP58T13D969W"
@@ -82,6 +83,38 @@ def test_a_trigger_holds_wherever_its_pattern_does(rule: Rule) -> None:
     holds()
 
 
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+def test_of_a_long_text_a_rule_searches_wherever_it_may_match(rule: Rule) -> None:
+    """I6: where one block of a long text ends and the next begins, nothing is overlooked."""
+    tried, seen = detector(rule), Prefilter([rule.trigger or rule.pattern])
+    assert tried.is_local
+    ascii_only = st.characters(max_codepoint=0x7F)
+    matches = st.from_regex(re.compile(rule.pattern, re.ASCII), fullmatch=True, alphabet=ascii_only)
+
+    @settings(max_examples=10)
+    @given(matches, st.integers(0, 40) | st.integers(0, LOCAL))
+    def holds(text: str, before: int) -> None:
+        data = b"\n" * (BLOCK - before) + text.encode() + b"\n" * (2 * BLOCK)
+        stretches = seen.places(data).get(0, ())
+        for match in tried.pattern.finditer(data):
+            start, end = match[0]
+            assert any(
+                (tried.reach is None or low - tried.reach <= start)
+                and start < high
+                and (tried.width is None or end <= high + tried.width)
+                for low, high in stretches
+            )
+
+    holds()
+
+
+def test_a_rule_whose_match_may_be_of_any_length_reads_a_long_text_as_a_whole() -> None:
+    rule = Rule(name="r", kind="r", data_class=DataClass.C2, pattern="<[^>]*>", distinctive=True)
+    text = f"{'word ' * BLOCK}<{'word ' * BLOCK}> <c>"
+    found = Classifier([rule]).classify(text).spans
+    assert [text[span.start : span.end] for span in found] == [text[text.index("<") : -4], "<c>"]
+
+
 @pytest.mark.parametrize(
     "unit",
     [
@@ -101,9 +134,11 @@ def test_work_grows_with_length_and_not_with_its_square(unit: str, monkeypatch: 
     asked = []
     search = Pattern.search
 
-    def counted(self: Pattern, data: bytes, start: int = 0) -> list[tuple[int, int]] | None:
+    def counted(
+        self: Pattern, data: bytes, start: int = 0, end: int | None = None
+    ) -> list[tuple[int, int]] | None:
         asked.append(start)
-        return search(self, data, start)
+        return search(self, data, start, end)
 
     monkeypatch.setattr(Pattern, "search", counted)
 

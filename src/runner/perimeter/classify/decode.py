@@ -13,7 +13,6 @@ import base64
 import binascii
 import zlib
 from collections.abc import Callable, Iterator
-from itertools import chain
 from typing import Final
 
 from runner.perimeter.classify import pattern as patterns
@@ -116,18 +115,16 @@ def _is_mixed(run: bytes) -> bool:
 def _base64_run(reading: Reading, start: int, end: int) -> Iterator[Reading]:
     """Yield the run decoded whole; where that is no text, each line at the first alignment that is."""
     run = reading.data[start:end]
+    text = _text_of(_decode(run))
+    if text is not None:
+        yield _opened(reading, start, end, text)
+        return
     first = int(b"\n" not in run)  # the run is its one line: not twice
-    attempts = chain(
-        [(start, run, 0)],
-        ((at, line, shift) for at, line in _lines(start, run) for shift in range(first, 4)),
-    )
-    opened_to = start
-    for at, line, shift in attempts:
-        if at < opened_to:
-            continue
-        for opened in _as_text(reading, at, at + len(line), _decode(line[shift:])):
-            opened_to = at + len(line)
-            yield opened
+    for at, line in _lines(start, run):
+        shifts = (_text_of(_decode(line[shift:])) for shift in range(first, 4))
+        text = next((text for text in shifts if text is not None), None)
+        if text is not None:
+            yield _opened(reading, at, at + len(line), text)
 
 
 def _lines(start: int, run: bytes) -> Iterator[tuple[int, bytes]]:
@@ -140,23 +137,32 @@ def _lines(start: int, run: bytes) -> Iterator[tuple[int, bytes]]:
 def _decode(run: bytes) -> bytes:
     symbols = run.translate(_URL_SAFE, b" \t\r\n")
     usable = len(symbols) - (len(symbols) % 4 == 1)
-    padded = symbols[:usable] + b"=" * (-usable % 4)
-    return base64.b64decode(padded)
+    return binascii.a2b_base64(symbols[:usable] + b"=" * (-usable % 4))
 
 
 def _as_text(reading: Reading, start: int, end: int, decoded: bytes) -> Iterator[Reading]:
     """Yield `decoded`, what was written at bytes `start` to `end` of `reading`, if it is text."""
+    text = _text_of(decoded)
+    if text is not None:
+        yield _opened(reading, start, end, text)
+
+
+def _text_of(decoded: bytes) -> str | None:
+    """Return `decoded`, unpacked where it is packed, as a text; None for what is none."""
     decoded = _inflate(decoded)
     decoded = decoded.replace(b"\0", b"")  # UTF-16 of Latin text is that text with zeros between
-    if end <= start or not decoded:
-        return
+    controls = len(decoded) - len(decoded.translate(None, _CONTROL))
+    if not decoded or controls > (1 - _TEXT_SHARE) * len(decoded):
+        return None
     text = decoded.decode("utf-8", "replace")
-    unreadable = len(decoded) - len(decoded.translate(None, _CONTROL)) + text.count(_NOT_UTF8)
-    if unreadable > (1 - _TEXT_SHARE) * len(text):
-        return
+    return None if controls + text.count(_NOT_UTF8) > (1 - _TEXT_SHARE) * len(text) else text
+
+
+def _opened(reading: Reading, start: int, end: int, text: str) -> Reading:
+    """Return the reading `text`, which is written at bytes `start` to `end` of `reading`."""
     whole = Piece(at=0, start=start, end=end, literal=False)
     around = b" ".join((*reading.surroundings(start, end), reading.around))
-    yield Reading(view=View.DECODED, data=fold(text).data, pieces=(whole,), parent=reading, around=around)
+    return Reading(view=View.DECODED, data=fold(text).data, pieces=(whole,), parent=reading, around=around)
 
 
 def _inflate(data: bytes) -> bytes:

@@ -102,6 +102,8 @@ class Classifier:
         hits = [hit for finder, _ in finders for hit in finder.hits]
         if self._registers.clients:
             hits += [hit for reading in readings for hit in _clients(self._registers.clients, reading)]
+        if not hits:
+            return Classification(data_class=DataClass.C0, spans=(), version=self.version)
         hits = self._without_known(text, readings[0], hits)
         weaker = overruled([hit.span for hit in hits if hit.role is Role.FINDING])
         hits = [hit for hit in hits if hit.span not in weaker] if weaker else hits

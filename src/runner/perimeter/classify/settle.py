@@ -101,4 +101,6 @@ def beside_persons(spans: Sequence[Span], persons: Sequence[int]) -> list[Span]:
 def is_near(offsets: Sequence[int], position: int) -> bool:
     """Say whether one of the sorted `offsets` lies within a page of `position`."""
     index = bisect_left(offsets, position)
-    return any(abs(offset - position) <= NEAR for offset in offsets[max(0, index - 1) : index + 1])
+    if index < len(offsets) and offsets[index] - position <= NEAR:
+        return True
+    return index > 0 and position - offsets[index - 1] <= NEAR

@@ -148,10 +148,16 @@ class Draft:
 
 
 _STRANGE: Final = re.compile("[^\t\n\r\x20-\x7e\xa0-\xac\xae-\xff]")
+_ORDINARY: Final = bytes({*b"\t\n\r", *range(0x20, 0x7F), *range(0xA0, 0x100)} - {0xAD})
 
 
 def strange_in(text: str) -> frozenset[str]:
     """Return the characters of `text` that cannot be seen or are not Latin-1: most texts have few or none."""
+    narrow = text.encode("latin-1", "ignore")
+    if len(narrow) == len(text):
+        return frozenset(narrow.translate(None, _ORDINARY).decode("latin-1"))
+    if len(text) - len(narrow) > len(text) // 8:
+        return frozenset(filter(_STRANGE.match, frozenset(text)))
     return frozenset(_STRANGE.findall(text))
 
 
