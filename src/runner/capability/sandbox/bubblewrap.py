@@ -100,10 +100,10 @@ def _arguments(job: Job, ours: tuple[int, int, int]) -> Iterator[str]:
     telling, waiting, rules = ours
     yield from _WALLS
     yield from ("--json-status-fd", str(telling), "--block-fd", str(waiting), "--seccomp", str(rules))
+    yield from ("--size", str(job.limits.scratch_bytes), "--tmpfs", ENVIRONMENT["HOME"])
     for path in (*needs_of(job.program), *_there(_LOCALE, *job.data)):
         yield from ("--ro-bind", os.path.realpath(path), path)
     yield from ("--dev-bind", "/dev/null", "/dev/null")
-    yield from ("--size", str(job.limits.scratch_bytes), "--tmpfs", ENVIRONMENT["HOME"])
     yield from ("--dir", GRANTED)
     for granted in job.granted:
         yield from ("--ro-bind-fd", str(granted.handle), f"{GRANTED}/{granted.alias}")
