@@ -1333,12 +1333,10 @@ class Reader:
         book.findings.headers.append(body)
 
     def _check_prev_log(self, stated: Optional[Body]) -> None:
-        before = self.book.before
-        if (stated is None) != (self.log.number == 0):
-            raise Fault("prev-log-differs")
-        if before is None or stated is None:
-            return
-        if stated != {"id": before.log_id, "size": before.tree.size, "root": before.tree.root().hex()}:
+        before, found = self.book.before, stated
+        if before is not None:
+            found = {"id": before.log_id, "size": before.tree.size, "root": before.tree.root().hex()}
+        if (stated is None) != (self.log.number == 0) or stated != found:
             raise Fault("prev-log-differs")
 
     def _recovery(self, body: Body) -> None:
@@ -1570,8 +1568,7 @@ def write_state(path: Path, report: Dict[str, Any]) -> None:
 
 Cosigned = Tuple[str, int, Body]  # a checkpoint's text and size, and who cosigned it when
 NOTE = re.compile("([^\n]+\n([1-9][0-9]{0,15})\n[^\n]+\n)\n((?:\u2014 [^\n]+\n)+)")
-MAX_COSIGNATURES = 64  # of one sidecar
-MAX_TIME = 2**33  # in the year 2242
+MAX_COSIGNATURES, MAX_TIME = 64, 2**33  # of one sidecar; in the year 2242
 
 
 def read_cosigned(folder: Path, witnesses: Sequence[Key]) -> List[Cosigned]:
@@ -1654,11 +1651,16 @@ def weakest(headers: List[Body], member: str, order: Sequence[str]) -> Optional[
     return min((header[member] for header in headers), key=order.index, default=None)
 
 
+def worst_first(codes: Sequence[str]) -> Tuple[str, List[str]]:
+    """Return the verdict of these reasons, and the reasons with the worst first."""
+    ordered = sorted(codes, key=lambda code: list(EXIT_CODES).index(REASONS[code][0]))
+    return REASONS[ordered[0]][0] if ordered else "PASS", ordered
+
+
 def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
     """Turn findings into the report: verdict, reasons, what was seen, what is not claimed."""
-    order = list(EXIT_CODES)
-    found = sorted(findings.reasons.items(), key=lambda item: order.index(REASONS[item[0]][0]))
-    verdict = REASONS[found[0][0]][0] if found else "PASS"
+    verdict, codes = worst_first(list(findings.reasons))
+    found = [(code, findings.reasons[code]) for code in codes]
     headers, anchors = findings.headers, findings.anchors
     claims = [*NOT_CLAIMED, *([] if findings.covered else [ANCHORED if anchors else NOT_ANCHORED])]
     tools = {(tool["name"], tool["trusted"]) for header in headers for tool in header["host_tools"]}
@@ -1918,9 +1920,7 @@ def main_check(chosen: argparse.Namespace) -> int:
         codes = [fault.code]
     except (OSError, ValueError, RecursionError):
         codes = ["proof-malformed"]
-    order = list(EXIT_CODES)
-    reasons = sorted({code for code in codes if code}, key=lambda code: order.index(REASONS[code][0]))
-    verdict = REASONS[reasons[0]][0] if reasons else "PASS"
+    verdict, reasons = worst_first(sorted({code for code in codes if code}))
     word, exit_code = "INCLUDED" if verdict == "PASS" else verdict, EXIT_CODES[verdict]
     claims = [*NOT_CLAIMED, NOT_SHOWN]
     if chosen.json:
