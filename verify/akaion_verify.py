@@ -283,11 +283,12 @@ MAX_LINE = 1 << 20
 MAX_INTEGER = 2**53 - 1
 MAX_DEPTH = 8
 MEMBER = re.compile(r"[a-z][a-z0-9_]{0,63}")
+is_member = lru_cache(maxsize=1024)(MEMBER.fullmatch)
 
 
 def _parse_members(pairs: List[Tuple[str, object]]) -> Dict[str, object]:
     members = dict(pairs)
-    if len(members) != len(pairs) or not all(MEMBER.fullmatch(name) for name in members):
+    if len(members) != len(pairs) or not all(map(is_member, members)):
         raise ValueError("member names")
     return members
 
@@ -307,6 +308,9 @@ _DECODER = json.JSONDecoder(
 )
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+
+
 def _fits(value: object, depth: int) -> bool:
     """Say whether a value nests no deeper than `depth`."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
@@ -324,8 +328,7 @@ def parse_line(line: bytes) -> object:
         value: object = _DECODER.decode(line.decode("utf-8"))
         if not _fits(value, MAX_DEPTH):
             raise Fault("bad-json")
-        text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-        again = text.encode("utf-8")
+        again = _ENCODER.encode(value).encode("utf-8")
     except (ValueError, RecursionError) as error:  # includes bad UTF-8 and lone surrogates
         raise Fault("bad-json") from error
     if again != line:
@@ -601,8 +604,8 @@ def parse_record(value: object, extensions: Optional[Sequence[str]]) -> Body:
         raise Fault("record-shape")
     body = value["body"]
     names_task, shape = NAMES_TASK[value["kind"]], BODIES[value["kind"]]
-    extended = {name for name in body if EXTENSION.fullmatch(name)}
-    plain = {name: member for name, member in body.items() if name not in extended}
+    extended = {name for name in body if name.startswith("x_") and EXTENSION.fullmatch(name)}
+    plain = {name: member for name, member in body.items() if name not in extended} if extended else body
     if names_task != "may" and (names_task == "must") != ("task" in value):
         raise Fault("record-shape")
     if not shape(plain):

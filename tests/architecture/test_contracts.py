@@ -336,7 +336,7 @@ EXCUSED_NAMES = {
     ("perimeter/redact.py", "threading"): {"Lock"},
     ("perimeter/toolbox.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/trace/log.py", "os"): {"getpid"},
-    ("perimeter/trace/log.py", "threading"): {"Lock", "RLock"},
+    ("perimeter/trace/log.py", "threading"): {"Condition", "RLock"},
 }
 
 

@@ -8,6 +8,8 @@ are strings. Within this profile the standard library's encoder is canonical.
 
 import json
 import re
+from collections.abc import Iterable
+from functools import lru_cache
 from typing import Final
 
 from runner.kernel.messages import Json
@@ -15,6 +17,8 @@ from runner.kernel.messages import Json
 MAX_INTEGER: Final = 2**53 - 1
 MAX_DEPTH: Final = 8
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
+_PLAIN: Final = frozenset({str, bool, type(None)})
+_ENCODER: Final = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def canonical_bytes(value: Json) -> bytes:
@@ -23,7 +27,7 @@ def canonical_bytes(value: Json) -> bytes:
     Raises `ValueError` for a value outside the profile; the message never quotes it.
     """
     _check(value, MAX_DEPTH)
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    text = _ENCODER.encode(value)
     try:
         return text.encode("utf-8")
     except UnicodeEncodeError:
@@ -32,21 +36,28 @@ def canonical_bytes(value: Json) -> bytes:
 
 def _check(value: Json, room: int) -> None:
     """Raise unless `value` is in the profile and nests at most `room` containers."""
-    if isinstance(value, dict | list | tuple) and room == 0:
-        raise ValueError(f"nested deeper than {MAX_DEPTH}")
     match value:
         case None | bool() | str():
             return
         case int():
             if abs(value) > MAX_INTEGER:
                 raise ValueError("an integer is beyond 2^53-1")
+            return
         case dict():
-            for name, item in value.items():
-                if not isinstance(name, str) or not _NAME.match(name):
-                    raise ValueError("a member name is not [a-z][a-z0-9_]{0,63}")
-                _check(item, room - 1)
+            if not all(map(_is_name, value)):
+                raise ValueError("a member name is not [a-z][a-z0-9_]{0,63}")
+            items: Iterable[Json] = value.values()
         case list() | tuple():
-            for item in value:
-                _check(item, room - 1)
+            items = value
         case _:
             raise ValueError(f"a {type(value).__name__} has no canonical encoding")
+    if room == 0:
+        raise ValueError(f"nested deeper than {MAX_DEPTH}")
+    for item in items:
+        if type(item) not in _PLAIN:  # what most items are needs no call
+            _check(item, room - 1)
+
+
+@lru_cache(maxsize=1024)
+def _is_name(name: object) -> bool:
+    return isinstance(name, str) and _NAME.match(name) is not None

@@ -113,7 +113,8 @@ class Trace:
         self._clock, self._entropy, self._facts = clock, entropy, facts
         self._pid = os.getpid()
         self._lock = threading.RLock()  # guards chain, pending, tasks, state; rotation holds it for long
-        self._committer = threading.Lock()  # taken before _lock: one batch goes to the disk at a time
+        self._turn = threading.Condition()  # taken before _lock: one batch goes to the disk at a time
+        self._writing = False
         self._state: Literal["open", "broken", "closed"] = "open"
         self._pending = bytearray()
         self._durable = 0  # lines that are sealed and on the disk
@@ -250,8 +251,8 @@ class Trace:
         target = last if seq is None else seq
         if target < self._durable:
             return
-        with self._committer:
-            if target >= self._durable:
+        with self._committing(target) as mine:
+            if mine:
                 self._refuse_unless_open()
                 self._write_batch()
 
@@ -263,7 +264,7 @@ class Trace:
         Raises `TraceUnavailable` when the end cannot be written, or in a forked child.
         """
         self._refuse_fork()
-        with self._committer:
+        with self._committing():
             if self._state == "closed":
                 return
             try:
@@ -338,7 +339,7 @@ class Trace:
         Only between tasks, for a task lives in one log. The store's lock is held throughout. An error breaks
         the trace, as any failure to write does.
         """
-        with self._committer, self._lock:
+        with self._committing(), self._lock:
             self._refuse_unless_open()
             old = self._clock.monotonic() - self._began >= ROTATE_AFTER_S
             if self._tasks or self._sends or not (old or self._chain.size > MAX_RECORDS // 2):
@@ -452,8 +453,31 @@ class Trace:
     def _seal_is_overdue(self) -> bool:
         return (self._clock.monotonic() - self._unsealed_since) * 1000 >= self._facts.seal_ms
 
+    @contextmanager
+    def _committing(self, target: int | None = None) -> Iterator[bool]:
+        """Hold the right to write, alone, and yield True; False, without it, once `target` is durable.
+
+        All who wait for one batch go on at its end. None has to take a turn to learn that, so that the next
+        batch is of all that they write then.
+        """
+
+        def served() -> bool:
+            return target is not None and target < self._durable
+
+        with self._turn:
+            self._turn.wait_for(lambda: served() or not self._writing)
+            mine = not served()
+            self._writing = self._writing or mine
+        try:
+            yield mine
+        finally:
+            if mine:
+                with self._turn:
+                    self._writing = False
+                    self._turn.notify_all()
+
     def _write_batch(self) -> None:
-        """Seal what is not, write it, sync it, move the pin. Holds the committer's lock."""
+        """Seal what is not, write it, sync it, move the pin. Holds the right to write."""
         with self._broken_by_any_error():
             with self._lock:
                 if self._chain.unsealed:

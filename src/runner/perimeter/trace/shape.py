@@ -58,6 +58,7 @@ Judges = Annotated[str, matching(r"rules-only|(?=.{1,128}$)rules(\+[A-Za-z0-9][A
 """Who classified: the rules alone, or the rules and the second opinions named after them."""
 Book = Annotated[str, matching(r"[a-z0-9][a-z0-9._/-]{0,94}")]
 
+_AS_THEY_ARE: Final = frozenset({str, int, bool})
 _RENAMED: Final = {"data_class": "class", "from_class": "from", "to_class": "to"}
 _INTEGRITY: Final = {
     Integrity.UNTRUSTED: "untrusted",
@@ -78,50 +79,56 @@ class Shape:
 
     def __post_init__(self) -> None:
         """Check every field; raise `TraceError` naming the first that is wrong."""
-        for name, hint in self._hints().items():
-            if not _conforms(getattr(self, name), hint):
+        for name, _, conforms in self._fields():
+            if not conforms(getattr(self, name)):
                 raise TraceError(f"{type(self).__name__}.{name} is not a word of the trace's vocabulary")
         if defect := self._defect():
             raise TraceError(f"{type(self).__name__}: {defect}")
 
     def body(self) -> JsonObject:
         """Return the members of this record as JSON; absent optional fields are left out."""
-        values = {name: getattr(self, name) for name in self._hints()}
-        return {
-            _RENAMED.get(name, name): _encoded(value) for name, value in values.items() if value is not None
-        }
+        body: dict[str, Json] = {}
+        for name, member, _ in self._fields():
+            value = getattr(self, name)
+            if value is not None:
+                body[member] = value if type(value) in _AS_THEY_ARE else _encoded(value)
+        return body
 
     @classmethod
     @cache
-    def _hints(cls) -> Mapping[str, object]:
-        """Return the annotation of each field."""
+    def _fields(cls) -> tuple[tuple[str, str, Rule], ...]:
+        """Return each field with its name in the record and the rule of its annotation."""
         hints = get_type_hints(cls, include_extras=True)
         own = fields(cls)  # type: ignore[arg-type]  # every subclass is a data class
-        return {field.name: hints[field.name] for field in own}
+        return tuple((each.name, _RENAMED.get(each.name, each.name), _rule(hints[each.name])) for each in own)
 
     def _defect(self) -> str | None:
         """Say what is wrong between fields; None when nothing is."""
         return None
 
 
-def _conforms(value: object, hint: object) -> bool:
-    """Return whether `value` is of the annotation `hint`, its rules included."""
+def _rule(hint: object) -> Rule:
+    """Return the rule "of the annotation `hint`, its own rules included"."""
     arguments = get_args(hint)
     match get_origin(hint):
         case origin if origin is Annotated:
-            return _conforms(value, arguments[0]) and all(rule(value) for rule in arguments[1:])
+            first, rules = _rule(arguments[0]), arguments[1:]
+            return lambda value: first(value) and all(rule(value) for rule in rules)
         case origin if origin is Literal:
-            return isinstance(value, str) and value in arguments
+            return lambda value: isinstance(value, str) and value in arguments
         case origin if origin is Union or origin is UnionType:
-            return any(_conforms(value, choice) for choice in arguments)
+            choices = [_rule(choice) for choice in arguments]
+            return lambda value: any(choice(value) for choice in choices)
         case origin if origin is tuple:
-            return isinstance(value, tuple) and all(_conforms(item, arguments[0]) for item in value)
+            item = _rule(arguments[0])
+            return lambda value: isinstance(value, tuple) and all(map(item, value))
         case origin if origin is Mapping:
-            return isinstance(value, Mapping) and all(
-                _conforms(key, arguments[0]) and _conforms(item, arguments[1]) for key, item in value.items()
+            name, member = _rule(arguments[0]), _rule(arguments[1])
+            return lambda value: (
+                isinstance(value, Mapping) and all(map(name, value)) and all(map(member, value.values()))
             )
         case _:
-            return type(value) is hint or (isinstance(value, StrEnum) and hint is str)
+            return lambda value: type(value) is hint or (isinstance(value, StrEnum) and hint is str)
 
 
 def _encoded(value: object) -> Json:
