@@ -12,11 +12,19 @@ from __future__ import annotations
 
 import sys
 from functools import lru_cache
-from importlib import import_module
-from types import ModuleType
-from typing import Any, Iterable, Optional
+from typing import Any, Iterable
 
 import akaion_verify
+
+try:
+    from cryptography.exceptions import InvalidSignature
+    from cryptography.hazmat.primitives.asymmetric import ed25519
+except ImportError:
+    ed25519 = None  # type: ignore[assignment]  # then that shortcut is left out
+try:
+    import orjson
+except ImportError:
+    orjson = None
 
 ORDER_EIGHT = (
     "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc",
@@ -34,23 +42,13 @@ SMALL_ORDER = {  # the eight points of small order, each in its one encoding
 
 def install(verifier: Any) -> None:  # noqa: ANN401 - a module, whose names are replaced
     """Put the shortcuts into the module `verifier`, as far as their packages are here."""
-    keys = _load("cryptography.hazmat.primitives.asymmetric.ed25519")
-    refused = _load("cryptography.exceptions")
-    if keys is not None and refused is not None:
-        verifier.signature_ok = _signatures(verifier, keys, refused)
-    parser = _load("orjson")
-    if parser is not None:
-        verifier.parse_line = _lines(verifier, parser)
+    if ed25519 is not None:
+        verifier.signature_ok = _signatures(verifier)
+    if orjson is not None:
+        verifier.parse_line = _lines(verifier)
 
 
-def _load(name: str) -> Optional[ModuleType]:
-    try:
-        return import_module(name)
-    except ImportError:
-        return None
-
-
-def _signatures(verifier: Any, keys: Any, refused: Any) -> Any:  # noqa: ANN401 - modules and a function of one
+def _signatures(verifier: Any) -> Any:  # noqa: ANN401 - a module, and a function of one
     """Return `signature_ok` by OpenSSL.
 
     It computes a point and compares its encoding with R, so that no second encoding of R holds. It takes keys
@@ -65,21 +63,21 @@ def _signatures(verifier: Any, keys: Any, refused: Any) -> Any:  # noqa: ANN401 
         if int.from_bytes(signature[32:], "little") >= verifier.L:
             return False
         try:
-            keys.Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
-        except (refused.InvalidSignature, ValueError):
+            ed25519.Ed25519PublicKey.from_public_bytes(key).verify(signature, message)
+        except (InvalidSignature, ValueError):
             return False
         return True
 
     return signature_ok
 
 
-def _lines(verifier: Any, parser: Any) -> Any:  # noqa: ANN401, C901 - as above, and one walk in one place
+def _lines(verifier: Any) -> Any:  # noqa: ANN401, C901 - as above, and one walk in one place
     """Return `parse_line` by orjson, for a line that is what orjson writes; any other goes the slow way.
 
     What a round trip does not show, and the slow way refuses, is looked for in the value: numbers with a
     fraction or beyond 2^53 - 1, members' names of other letters, and depth.
     """
-    slow, loads, dumps, by_name = verifier.parse_line, parser.loads, parser.dumps, parser.OPT_SORT_KEYS
+    slow, loads, dumps, by_name = verifier.parse_line, orjson.loads, orjson.dumps, orjson.OPT_SORT_KEYS
     is_name = verifier.is_member
     greatest, deepest = verifier.MAX_INTEGER, verifier.MAX_DEPTH
     plain = frozenset({str, bool, type(None)})
