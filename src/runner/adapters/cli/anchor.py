@@ -14,17 +14,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Final
 
-import anyio
 import typer
 
+from runner.adapters.cli.outward import Place, address, post
 from runner.adapters.cli.profiles import DEFAULT, Inspected, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
 from runner.capability.transport.anchors import book_files, read_text, write_beside, write_sidecar
 from runner.capability.transport.clock import SystemEntropy
-from runner.capability.transport.http import HttpTransport
 from runner.capability.transport.keys import FileSigner
-from runner.kernel.errors import TraceError, TransportError
-from runner.kernel.inference import Address, WireRequest
+from runner.kernel.errors import TraceError
 from runner.perimeter.trace.booktree import BookLeaves, read_book_leaves
 from runner.perimeter.trace.cosign import (
     COSIGNATURE,
@@ -41,11 +39,7 @@ from runner.perimeter.trace.merkle import consistency_path
 from runner.perimeter.trace.note import parse_vkey, signature_line, vkey
 
 SUFFIX: Final = ".witness"
-_TIMEOUT_S: Final = 30.0
-_MAX_ANSWER: Final = 1 << 16
-_URL: Final = re.compile(r"(https?)://([A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?(/[!-~]*)?")
-_PORTS: Final = {"http": 80, "https": 443}
-_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_MEDIA: Final = "text/plain; charset=utf-8"
 _HTTP_OK: Final = 200
 _HTTP_CONFLICT: Final = 409
 
@@ -152,7 +146,7 @@ def anchor(
     if seer is None:
         raise typer.BadParameter("name the file with the witness's verifier key", param_hint="--witness-key")
     if witness is not None:
-        note = _ask(desk, _address(witness, read), seer)
+        note = _ask(desk, address(witness, read.config.profile, "--witness", end="/add-checkpoint"), seer)
     else:
         note = _carried(Path(str(from_file)))
     sidecar, time_s = desk.keep(note, seer)
@@ -191,29 +185,16 @@ def _carried(file: Path) -> SignedNote:
         raise typer.BadParameter("this is no answer of a witness", param_hint="--from-file") from None
 
 
-def _address(url: str, read: Inspected) -> tuple[Address, str]:
-    """Return address and path of the witness; raise `typer.BadParameter`."""
-    matched = _URL.fullmatch(url)
-    if matched is None:
-        raise typer.BadParameter("write it as http(s)://host[:port][/prefix]", param_hint="--witness")
-    if read.config.profile == "detached" and matched[2] not in _LOOPBACK:
-        said = "nothing leaves in the profile detached. Carry it: --to-file, then --from-file"
-        raise typer.BadParameter(said, param_hint="--witness")
-    port = int(matched[3] or _PORTS[matched[1]])
-    address = Address(scheme=matched[1], host=matched[2].strip("[]"), port=port)
-    return address, (matched[4] or "").rstrip("/") + "/add-checkpoint"
-
-
-def _ask(desk: Desk, at: tuple[Address, str], seer: Key) -> SignedNote:
+def _ask(desk: Desk, at: Place, seer: Key) -> SignedNote:
     """Return the book's checkpoint with the witness's lines; raise `TraceError` when it refuses.
 
     A witness that saw another length than the sidecars tell says so, and is asked once more.
     """
     request = desk.request(desk.last_size(seer))
-    status, body = anyio.run(_post, at, request.encode())
+    status, body = post(at, request.encode(), _MEDIA)
     if status == _HTTP_CONFLICT and (size := _size(body)) not in (None, request.old):
         request = desk.request(size or 0)
-        status, body = anyio.run(_post, at, request.encode())
+        status, body = post(at, request.encode(), _MEDIA)
     if status != _HTTP_OK:
         raise TraceError(_REFUSALS.get(status, f"the witness answered {status}"))
     try:
@@ -233,18 +214,6 @@ _REFUSALS: Final[Mapping[int, str]] = {
 def _size(body: bytes) -> int | None:
     matched = re.fullmatch(rb"(0|[1-9][0-9]{0,15})\n", body)
     return int(matched[1]) if matched else None
-
-
-async def _post(at: tuple[Address, str], body: bytes) -> tuple[int, bytes]:
-    # Plain http is enough: nothing in it is secret, and an answer counts by its signature.
-    transport = HttpTransport(_TIMEOUT_S, max_reply_bytes=_MAX_ANSWER, unsafe_plain_http=True)
-    headers = (("Content-Type", "text/plain; charset=utf-8"),)
-    wire = WireRequest(method="POST", address=at[0], path=at[1], headers=headers, body=body)
-    try:
-        async with transport.open(wire, credential=None) as reply:
-            return reply.status, b"".join([chunk async for chunk in reply.chunks])
-    except TransportError as error:
-        raise TraceError(f"the witness did not answer: {error}") from None
 
 
 def _report(facts: dict[str, Any], *, as_json: bool) -> None:

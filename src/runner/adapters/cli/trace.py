@@ -18,6 +18,7 @@ from runner.adapters.cli.book import Log, Row, read_book
 from runner.adapters.cli.carried import carry, write_page
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import errors, output, print_json, print_line, print_table
+from runner.adapters.cli.stamp import stamp
 
 _COLUMNS: Final = ("seq", "time (UTC)", "task", "kind", "decision", "class", "backend, tool", "note")
 _STYLES: Final = {
@@ -39,6 +40,8 @@ app: Final = typer.Typer(
 app.command(epilog="Example:  akaion trace anchor --witness http://192.0.2.7:8640 --witness-key w1.vkey")(
     anchor
 )
+
+app.command(epilog="Example:  akaion trace stamp --tsa https://tsa.example/tsr --ca roots.pem")(stamp)
 
 
 @app.command(epilog="Example:  akaion trace show --log 3")

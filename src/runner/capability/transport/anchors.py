@@ -30,15 +30,20 @@ def book_files(folder: Path) -> Iterator[tuple[str, bytes]]:
             yield name, read_regular(folder / name, os.O_NOFOLLOW)
 
 
-def read_text(path: Path) -> str:
-    """Return the text of a small file, empty if there is none; raise `TraceError` where it cannot be read."""
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a small file, none if it is not there; raise `TraceError` if it cannot be read."""
     if not os.path.lexists(path):
-        return ""
+        return b""
     with opening("file"):
         data = read_regular(path)
     if len(data) > _MAX_TEXT:
         raise TraceError(f"{path.name} is too large for what it should be")
-    return data.decode("utf-8", "replace")
+    return data
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a small file, empty if it is not there; raise `TraceError` as above."""
+    return read_bytes(path).decode("utf-8", "replace")
 
 
 def write_sidecar(folder: Path, log: str, suffix: str, data: bytes) -> Path:

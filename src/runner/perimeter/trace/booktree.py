@@ -7,7 +7,7 @@ logs were written anew has not, whoever holds the keys.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from runner.kernel.errors import TraceError
@@ -45,9 +45,10 @@ class _Log:
     origin: str
     leaves: list[bytes]
     sealed: int  # lines up to the last seal, that one included
+    closing: str  # what the last seal signs, if it ends the log
 
 
-def read_book_leaves(logs: Iterable[tuple[str, bytes]]) -> BookLeaves:
+def read_book_leaves(files: Iterable[tuple[str, bytes]]) -> BookLeaves:
     """Return the tree of the book whose logs are these, by name and content, from log 0 on.
 
     Of a log that another one follows all whole lines count, for the follower has stated them; of the last one
@@ -56,21 +57,33 @@ def read_book_leaves(logs: Iterable[tuple[str, bytes]]) -> BookLeaves:
     """
     leaves: list[bytes] = []
     ends: list[tuple[str, int]] = []
-    book, last = "", None
-    for name, data in logs:
-        try:
-            log = _read(data, None if last is None else (last.origin.rpartition("/")[2], last.leaves))
-        except (ValueError, TypeError, LookupError, RecursionError):
-            raise TraceError(f"{name} is altered or out of place. Fix: verify the book") from None
-        book = log.origin.rpartition("/")[0]
-        ends.append((name, len(leaves) + len(log.leaves)))
-        leaves += log.leaves
-        last = log
+    last = None
+    for name, last in _logs(files):
+        leaves += last.leaves
+        ends.append((name, len(leaves)))
     if last is None:
         raise TraceError("the book holds no log. Fix: run a task first")
-    cut = len(last.leaves) - last.sealed
-    size = len(leaves) - cut
+    size = len(leaves) - len(last.leaves) + last.sealed
+    book = last.origin.rpartition("/")[0]
     return BookLeaves(book=book, leaves=tuple(leaves[:size]), logs=(*ends[:-1], (ends[-1][0], size)))
+
+
+def read_closing_texts(files: Iterable[tuple[str, bytes]]) -> list[tuple[str, str]]:
+    """Return name and signed text of the last seal of each log that has ended: what fixes all its lines.
+
+    Raises `TraceError` as above.
+    """
+    return [(name, log.closing) for name, log in _logs(files) if log.closing]
+
+
+def _logs(files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, _Log]]:
+    last: _Log | None = None
+    for name, data in files:
+        try:
+            last = _read(data, None if last is None else (last.origin.rpartition("/")[2], last.leaves))
+        except (ValueError, TypeError, LookupError, RecursionError):
+            raise TraceError(f"{name} is altered or out of place. Fix: verify the book") from None
+        yield name, last
 
 
 def _read(data: bytes, before: tuple[str, list[bytes]] | None) -> _Log:
@@ -80,14 +93,15 @@ def _read(data: bytes, before: tuple[str, list[bytes]] | None) -> _Log:
     every line under it.
     """
     lines = data.split(b"\n")[:-1]
-    leaves, prev, sealed, note = list[bytes](), CHAIN_START, 0, ""
+    leaves, prev, sealed, note, last, ended = list[bytes](), CHAIN_START, 0, "", "", False
     header = json.loads(lines[0])["body"]
     for seq, line in enumerate(lines):
         record = json.loads(line)
         if record["prev"] != prev or record["seq"] != seq:
             raise ValueError("a line is out of place")
         if record["kind"] == "seal":
-            sealed, note = seq + 1, record["note"]
+            sealed, note, ended = seq + 1, record["note"], last == "close"
+        last = record["kind"]
         leaves.append(leaf_hash(line))
         prev = leaves[-1].hex()
     follows = None
@@ -100,4 +114,4 @@ def _read(data: bytes, before: tuple[str, list[bytes]] | None) -> _Log:
     head, _, signatures = note.partition("\n\n")
     own = "\n\n".join([head, signatures.partition("\n")[0] + "\n"])  # the first seal is the device's too
     check_note(own, text, [(header["origin"], public)])
-    return _Log(origin=name, leaves=leaves, sealed=sealed)
+    return _Log(origin=name, leaves=leaves, sealed=sealed, closing=text if ended else "")
