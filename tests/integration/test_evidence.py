@@ -159,6 +159,25 @@ def test_i4_the_verifier_alone_verifies_enclosed_logs(practice: Practice) -> Non
     assert akaion_verify.main([str(pack / "logs"), "--pin", str(practice.pin)]) == 0
 
 
+def test_i4_the_verifier_repeats_the_decisions_of_enclosed_logs_by_the_enclosed_policy(
+    practice: Practice,
+) -> None:
+    """The book is cut to the log in which the policy was in force, so it starts late: PARTIAL, no more."""
+    (task,) = [run for run in open_runs(practice) if run["outcome"] == "failed"]
+    sidecar = max(practice.book.glob("*.jsonl")).with_suffix(".witness")
+    sidecar.write_text("what a witness said\n", encoding="ascii")
+    pack = practice.pack("pack", "--task", task["task"], "--whole-logs")
+    files = read_pack(pack)
+    assert files[f"logs/{sidecar.name}"] == b"what a witness said\n"
+    assert b"akaion_verify.py logs --pin PIN --policy policy.json" in files["README.txt"]
+    options = ["--pin", str(practice.pin), "--policy", str(pack / "policy.json")]
+    assert akaion_verify.main([str(pack / "logs"), *options]) == 5
+    assert check_pack(files, practice.pin).problems == ()
+    log = next(name for name in files if name.startswith("logs/") and name.endswith(".jsonl"))
+    found = check_pack(altered(files, log, b'"denied"', b'"allowed"'), practice.pin).problems
+    assert any(problem.startswith("logs: ") for problem in found)
+
+
 @pytest.mark.parametrize("name", ["studio", "interrupted", "quiet"])
 def test_i4_a_proof_is_byte_for_byte_what_the_verifier_prints(name: str) -> None:
     compared = 0
@@ -249,6 +268,38 @@ def test_a_pack_says_what_was_asked_read_sent_and_denied_and_on_which_lines_each
             assert all((place["log"], place["seq"]) in shown for place in each["lines"])
     rest = {(place["log"], place["seq"]) for each in told["left"] + told["denied"] for place in each["lines"]}
     assert {place for place, line in shown.items() if line["kind"] == "egress"} <= rest
+
+
+def golden_statements(name: str) -> dict[str, list[dict[str, Any]]]:
+    ledger = open_ledger(GOLDEN / name, GOLDEN / f"{name}.pin")
+    lines = gather(ledger, Selection(), whole=False).lines
+    given = Given(verdict=kept_of(ledger.verdict.report), selection=Selection())
+    told: dict[str, list[dict[str, Any]]] = json.loads(derive(lines, given)["evidence.json"])["statements"]
+    return told
+
+
+def test_p1_what_a_person_let_go_counts_as_what_it_was_and_what_was_redacted_as_what_is_left() -> None:
+    """Else personal content that left by a yes would be told as internal: to Art. 33 it is personal."""
+    told = golden_statements("studio")
+    assert [each["code"] for each in told["left"]] == ["sent", "sent_by_tool", "sent_lowered", "sent_lowered"]
+    by = [(each["code"], each["values"]["by"], each["values"]["from"]) for each in told["lowered"]]
+    assert by == [("lowered_by_rule", "", "C2"), ("lowered_by_person", "user", "C2")]
+    (breach,) = [each for each in told["art33"] if each["code"] == "breach_left"]
+    assert (breach["values"]["sends"], breach["values"]["personal"]) == (4, 1)
+    met = {
+        each["values"]["class"]: each["values"]["sends"]
+        for each in told["affected"]
+        if each["code"] == "class_met"
+    }
+    assert met == {"C1": 3, "C2": 1, "C3": 0}
+    answers = [(each["code"], each["values"]["by"], each["values"]["tool"]) for each in told["approved"]]
+    assert answers == [
+        ("approved", "user", "write_file"),
+        ("refused", "none", "write_file"),
+        ("approved", "user", "release"),
+    ]
+    reasons = [each["values"].get("reason") or each["values"]["rule"] for each in told["denied"]]
+    assert reasons == ["unknown-tool", "path-outside-grant", "class-above-ceiling", "class-above-ceiling"]
 
 
 def test_the_policy_is_enclosed_where_it_was_in_force_and_only_there(practice: Practice) -> None:

@@ -22,6 +22,7 @@ from runner.adapters.cli.verified import (
     PinOption,
     SinceOption,
     UntilOption,
+    WitnessOption,
     open_book,
     own_pin,
     print_verdict,
@@ -63,6 +64,7 @@ class Asked:
     profile: str
     folder: Path | None
     pin: Path | None
+    witnesses: Sequence[Path]
     task: Sequence[str]
     period: Wanted
     language: LanguageName
@@ -76,6 +78,7 @@ def evidence(
     profile: ProfileOption = DEFAULT,
     folder: FolderOption = None,
     pin: PinOption = None,
+    witness: WitnessOption = None,
     task: Annotated[
         list[str] | None, typer.Option("--task", help="A task, by its id or its beginning. Repeatable.")
     ] = None,
@@ -115,6 +118,7 @@ def evidence(
         profile=profile,
         folder=folder,
         pin=pin,
+        witnesses=witness or (),
         task=task or (),
         period=wanted(since, until),
         language=language,
@@ -126,7 +130,7 @@ def evidence(
 
 
 def _make(asked: Asked, target: Path, *, as_json: bool) -> None:
-    ledger = open_book(asked.profile, asked.folder, asked.pin)
+    ledger = open_book(asked.profile, asked.folder, asked.pin, asked.witnesses)
     if not ledger.verdict.holds:
         if as_json:
             print_json({"pack": None, **verdict_data(ledger.verdict)})

@@ -20,6 +20,7 @@ from runner.adapters.cli.verified import (
     PinOption,
     SinceOption,
     UntilOption,
+    WitnessOption,
     moment_option,
     open_book,
     print_verdict,
@@ -66,6 +67,7 @@ def runs(
     profile: ProfileOption = DEFAULT,
     folder: FolderOption = None,
     pin: PinOption = None,
+    witness: WitnessOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
     backend: Annotated[str, typer.Option("--backend", help="Only runs that asked this backend.")] = "",
@@ -88,7 +90,7 @@ def runs(
     if outcome and outcome not in _OUTCOMES:
         raise typer.BadParameter(f"one of {', '.join(_OUTCOMES)}", param_hint="--outcome")
     asked = wanted(since, until, backend=backend, outcome=outcome, denied=denied, grep=grep)
-    ledger = open_book(profile, folder, pin)
+    ledger = open_book(profile, folder, pin, witness)
     found = wanted_runs(ledger, asked)
     sure, unsure = _apart(found)
     if as_json:
@@ -107,10 +109,11 @@ def show(
     profile: ProfileOption = DEFAULT,
     folder: FolderOption = None,
     pin: PinOption = None,
+    witness: WitnessOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show one run: its facts, its sends, and what was decided in it."""
-    ledger = open_book(profile, folder, pin)
+    ledger = open_book(profile, folder, pin, witness)
     run = the_run(wanted_runs(ledger, Wanted()), task)
     if as_json:
         sends = [{name: getattr(each, name) for name in type(each).__slots__} for each in run.sends]
@@ -129,10 +132,11 @@ def compare(
     profile: ProfileOption = DEFAULT,
     folder: FolderOption = None,
     pin: PinOption = None,
+    witness: WitnessOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Put two runs side by side, and mark what is not the same in both."""
-    ledger = open_book(profile, folder, pin)
+    ledger = open_book(profile, folder, pin, witness)
     found = wanted_runs(ledger, Wanted())
     one, other = (the_run(found, each) for each in (first, second))
     differs = [name for name, value in one.data().items() if other.data()[name] != value]
@@ -154,6 +158,7 @@ def drift_command(
     profile: ProfileOption = DEFAULT,
     folder: FolderOption = None,
     pin: PinOption = None,
+    witness: WitnessOption = None,
     backend: Annotated[str, typer.Option("--backend", help="Only this backend; all without it.")] = "",
     at: Annotated[
         str | None, typer.Option("--at", metavar="WHEN", help="Where the second window begins. UTC.")
@@ -168,7 +173,7 @@ def drift_command(
     """
     moment = None if at is None else moment_option(at, "--at")
     asked = wanted(since, until, backend=backend)
-    ledger = open_book(profile, folder, pin)
+    ledger = open_book(profile, folder, pin, witness)
     sure, unsure = _apart(wanted_runs(ledger, asked))
     names = sorted({each.backend for run in sure for each in run.inferences})
     chosen = [name for name in names if backend in {"", name}]

@@ -6,7 +6,7 @@ there is one: that proves to whoever trusts this machine, and the verdict is oth
 """
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Final
@@ -27,6 +27,10 @@ FolderOption = Annotated[
 PinOption = Annotated[
     Path | None, typer.Option("--pin", help="The auditor's pin; without it, this device's own key.")
 ]
+WitnessOption = Annotated[
+    list[Path] | None,
+    typer.Option("--witness", help="The key of a witness whose cosignatures count. Repeatable."),
+]
 SinceOption = Annotated[
     str | None,
     typer.Option(
@@ -41,11 +45,13 @@ SHOWN: Final = 8
 """Digits of an id that are shown, and at least half of those that choose a run."""
 
 
-def open_book(profile: str, folder: Path | None, pin: Path | None) -> Ledger:
+def open_book(
+    profile: str, folder: Path | None, pin: Path | None, witnesses: Sequence[Path] | None
+) -> Ledger:
     """Have a book verified and return it with its verdict; raise `ConfigError` and `TraceError`."""
     chosen = inspect(profile).places.trace if folder is None else folder
     with own_pin(profile, pin) as given, errors().status("verifying the record"):
-        return open_ledger(chosen, given)
+        return open_ledger(chosen, given, witnesses or ())
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import json
 import os
 import re
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -99,10 +99,13 @@ class Ledger:
                 bound = _before(log)
 
 
-def open_ledger(folder: Path, pin: Path | None) -> Ledger:
-    """Have the book in `folder` verified under `pin` and return it with its verdict; raise `TraceError`."""
+def open_ledger(folder: Path, pin: Path | None, witnesses: Sequence[Path] = ()) -> Ledger:
+    """Have the book in `folder` verified under `pin` and return it with its verdict; raise `TraceError`.
+
+    `witnesses` are files with the keys of witnesses whose cosignatures beside the logs count.
+    """
     given = b"" if pin is None or not pin.is_file() else pin.read_bytes()
-    return Ledger(folder=folder, verdict=verify(folder, pin), pin=given)
+    return Ledger(folder=folder, verdict=verify(folder, pin, witnesses=witnesses), pin=given)
 
 
 def _names(folder: Path) -> dict[int, str]:

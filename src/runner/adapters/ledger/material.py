@@ -171,9 +171,16 @@ def _how(lines: Sequence[Entry], given: Given) -> str:
         f"{check} {first} --pin PIN",
         f'for p in proofs/*.json; do {check} "$p" --pin PIN >/dev/null || echo "NOT PROVED: $p"; done',
     ]
-    return (
-        "\n".join(commands + (["python3 -I -S akaion_verify.py logs --pin PIN"] if given.logs else [])) + "\n"
-    )
+    if given.logs:
+        headers = [entry for entry in lines if entry.kind == "header"]
+        policy = f" --policy {POLICY}" if is_in_force(given.policy, headers) else ""
+        commands.append(f"python3 -I -S akaion_verify.py logs --pin PIN{policy}")
+    return "\n".join(commands) + "\n"
+
+
+def is_in_force(policy: bytes | None, headers: Sequence[Entry]) -> bool:
+    """Return whether a policy was in force in every log: then every decision can be repeated by it."""
+    return policy is not None and len(policy_logs(policy, headers)[1]) == len(headers)
 
 
 def _note(how: str, languages: Sequence[Language]) -> str:

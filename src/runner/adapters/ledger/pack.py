@@ -29,16 +29,19 @@ from runner.adapters.ledger.material import (
     Given,
     Selection,
     derive,
+    is_in_force,
     kept_of,
     policy_logs,
 )
 from runner.adapters.ledger.proofs import Prover, proof_name
 from runner.adapters.ledger.run import Run, runs_of
-from runner.adapters.ledger.verdict import ask, check_each
+from runner.adapters.ledger.verdict import check_each, verify
 from runner.adapters.ledger.words import LANGUAGES
 from runner.kernel.errors import TraceError
 
 SUMS: Final = "SHA256SUMS"
+WITNESSED: Final = ".witness"
+"""What a file beside a log is called in which witnesses speak of it: as the log, but for the end."""
 MAX_LINES: Final = 20_000
 """Lines that a pack holds at most: a page of more is read by nobody."""
 MAX_PACK: Final = 512 << 20
@@ -83,7 +86,7 @@ def gather(ledger: Ledger, selection: Selection, *, whole: bool) -> Gathered:
             lines.append(entry)
             proofs[ref(entry)] = proof
             if whole:
-                logs[_file(log)] = b"".join(each.line + b"\n" for each in log.entries)
+                logs |= _whole(log, ledger.folder)
         if len(lines) > MAX_LINES:
             raise TraceError(f"that are more than {MAX_LINES} lines. Fix: name a shorter time, or tasks")
     if not lines:
@@ -93,8 +96,12 @@ def gather(ledger: Ledger, selection: Selection, *, whole: bool) -> Gathered:
     )
 
 
-def _file(log: ReadLog) -> str:
-    return f"{log.number:06d}-{log.header.word('log_id')}.jsonl"
+def _whole(log: ReadLog, folder: Path) -> Files:
+    """Return a log by its name, and what witnesses said beside it."""
+    name = f"{log.number:06d}-{log.header.word('log_id')}.jsonl"
+    said = folder / name.replace(".jsonl", WITNESSED)
+    files = {name: b"".join(each.line + b"\n" for each in log.entries)}
+    return files | ({said.name: said.read_bytes()} if said.is_file() else {})
 
 
 def _chosen(log: ReadLog, selection: Selection) -> list[Entry]:
@@ -242,11 +249,10 @@ def check_pack(files: Files, pin: Path | None, on_proof: Callable[[], None] = la
     names = sorted(name for name in files if name.startswith("proofs/"))
     codes = _check_proofs({name: files[name] for name in names}, pin, on_proof)
     problems += [f"{name}: {_DOUBT.get(code, 'FAIL')}" for name, code in codes.items() if code not in {0, 4}]
-    problems += _check_logs(rest, pin)
     if pin is not None and rest.get(PIN, b"").strip() != pin.read_bytes().strip():
         problems.append(f"{PIN}: it is not the pin that you have")
     try:
-        problems += _check_derived(rest)
+        problems += [*_check_logs(rest, pin), *_check_derived(rest)]
     except (ValueError, LookupError, TypeError, AttributeError):
         problems.append(f"{SUMMARY}: it is not what a pack holds")
     doubts = sorted({_DOUBT[code] for code in codes.values() if code in _DOUBT})
@@ -274,9 +280,14 @@ def _check_logs(files: Files, pin: Path | None) -> list[str]:
     with TemporaryDirectory(prefix="akaion-pack-") as scratch:
         for name, data in logs.items():
             (Path(scratch) / name.removeprefix("logs/")).write_bytes(data)
-        options = [] if pin is None else ["--pin", str(pin)]
-        code = ask(["verify", scratch, *options]).returncode
-    return [f"logs: {_DOUBT[code]}"] if code in {1, 3} else []
+        headers = [
+            to_entry(0, data.partition(b"\n")[0]) for name, data in logs.items() if name.endswith("jsonl")
+        ]
+        policy = Path(scratch) / POLICY
+        policy.write_bytes(files.get(POLICY, b""))
+        by = policy if is_in_force(files.get(POLICY), headers) else None
+        verdict = verify(Path(scratch), pin, policy=by)
+    return [] if verdict.holds else [f"logs: {each}" for each in verdict.reasons]
 
 
 def _check_derived(files: Files) -> list[str]:

@@ -81,12 +81,17 @@ def verifier() -> Path:
     return Path(__file__).parents[4] / "verify" / PROGRAM
 
 
-def verify(folder: Path, pin: Path | None) -> Verdict:
+def verify(
+    folder: Path, pin: Path | None, *, witnesses: Sequence[Path] = (), policy: Path | None = None
+) -> Verdict:
     """Return the verdict on the book in `folder` under the auditor's `pin`; None is UNTRUSTED at best.
 
-    Raises `TraceError` when the verifier cannot be run or gives no report.
+    `witnesses` are files with the keys of witnesses whose cosignatures count, `policy` one by which every
+    decision is repeated. Raises `TraceError` when the verifier cannot be run or gives no report.
     """
     options = [] if pin is None else ["--pin", str(pin)]
+    options += [word for each in witnesses for word in ("--witness", str(each))]
+    options += [] if policy is None else ["--policy", str(policy)]
     done = ask(["verify", str(folder), "--json", *options])
     try:
         return _parse(json.loads(done.stdout), done.returncode)
