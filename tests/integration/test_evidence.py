@@ -21,10 +21,13 @@ import pytest
 from runner import StopReason, open_profile
 from runner.adapters.cli.main import main
 from runner.adapters.ledger.book import Entry, open_ledger
+from runner.adapters.ledger.content import disclose
 from runner.adapters.ledger.material import Given, Selection, derive, kept_of
-from runner.adapters.ledger.pack import SUMS, Files, check_pack, gather, read_pack, write_pack
+from runner.adapters.ledger.pack import SUMS, Files, build, check_pack, gather, read_pack, write_pack
 from runner.adapters.ledger.proofs import Prover
 from runner.adapters.ledger.select import Wanted, wanted_runs
+from runner.capability.transport.salts import read_salts
+from runner.kernel.errors import TraceError
 from runner.testing import ScriptedServer, oblige
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -380,7 +383,7 @@ def test_a_pack_holds_and_not_after_any_file_of_it_was_altered(practice: Practic
     proof = next(name for name, data in files.items() if b"c3-never-leaves" in data and "proofs" in name)
     assert check_pack(files, practice.pin).problems == ()
     wrong = {
-        "sums": {**files, "README.txt": b"nothing\n"},
+        "sums": {**files, SUMS: files[SUMS].replace(b"a", b"b")},
         "note": altered(files, "README.txt", b"-I -S", b""),
         "page": altered(files, "evidence.html", b"c3-never-leaves", b"c1-may-leave"),
         "summary": altered(files, "evidence.json", b'"class": "C3"', b'"class": "C1"'),
@@ -394,6 +397,35 @@ def test_a_pack_holds_and_not_after_any_file_of_it_was_altered(practice: Practic
         "other summary": resummed({**files, "evidence.json": b"[]"}),
     }
     assert [name for name, pack in wrong.items() if not check_pack(pack, practice.pin).problems] == []
+
+
+def test_i12_content_that_was_not_committed_is_found_in_a_pack_that_is_whole_otherwise(
+    practice: Practice,
+) -> None:
+    """Whoever makes a pack can put a salt, a commitment and a text into it; only true ones go together."""
+    ledger = open_ledger(practice.book, practice.pin)
+    gathered = gather(ledger, Selection(), whole=False)
+    goal = next(line for line in gathered.lines if line.kind == "task_start")
+    salts = read_salts(practice.root / "home" / "vault" / "salts", {goal.word("goal_commit")})
+    (true,) = disclose([goal], salts, [QUESTION.encode(), b"another question"])
+    elsewhere = next(line for line in gathered.lines if line.kind == "egress")
+    forged = {
+        "text": replace(true, payload=b"another question"),
+        "salt": replace(true, salt=bytes(32)),
+        "line": replace(true, seq=elsewhere.seq),
+        "member": replace(true, member="args_commit"),
+    }
+    given = Given(verdict=ledger.verdict.report, selection=Selection(), disclosed=(true,))
+    assert check_pack(build(gathered, given, ledger.pin), practice.pin).problems == ()
+    for each in forged.values():
+        files = build(gathered, replace(given, disclosed=(each,)), ledger.pin)
+        assert check_pack(files, practice.pin).problems == (f"{each.file}: it is not what was committed",)
+
+
+@pytest.mark.parametrize("pin", [None, GOLDEN / "quiet.pin"], ids=["none", "another"])
+def test_i4_nothing_is_gathered_from_a_book_that_nobody_vouches_for(pin: Path | None) -> None:
+    with pytest.raises(TraceError, match="nothing in it is evidence"):
+        gather(open_ledger(GOLDEN / "studio", pin), Selection(), whole=False)
 
 
 def open_runs(practice: Practice) -> list[dict[str, Any]]:
@@ -475,6 +507,8 @@ def test_a_file_with_a_name_that_leads_elsewhere_is_no_pack(name: str, tmp_path:
     hostile = tmp_path / "pack.zip"
     with zipfile.ZipFile(hostile, "w") as archive:
         archive.writestr(name, "x")
+    with pytest.raises(TraceError, match="a name that no pack has"):
+        read_pack(hostile)
     assert main(["evidence", "--check", str(hostile)]) == 1
 
 

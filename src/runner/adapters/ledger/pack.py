@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from runner.adapters.ledger.account import Ref, ref
 from runner.adapters.ledger.book import Entry, Ledger, ReadLog, parse_record, to_entry
-from runner.adapters.ledger.content import Disclosure
+from runner.adapters.ledger.content import Disclosure, commitments
 from runner.adapters.ledger.material import (
     LOOSE,
     PIN,
@@ -307,11 +307,11 @@ def _check_derived(files: Files) -> list[str]:
 
 def _untrue(disclosed: Sequence[Disclosure], lines: Sequence[Entry]) -> list[str]:
     """Return the files of content that the lines do not commit to."""
-    said = {(line.log, line.seq): line.line for line in lines}
+    said = {(*ref(line), *each) for line in lines for each in commitments(line)}
     return [
         each.file
         for each in disclosed
-        if not each.holds or each.commit.encode("ascii") not in said.get((each.log, each.seq), b"")
+        if not each.holds or (each.log, each.seq, each.member, each.commit) not in said
     ]
 
 
