@@ -57,7 +57,8 @@ def test_a_run_is_what_its_records_say() -> None:
     assert sum(entry.word("decision") == "deny" for entry in decisions) == sum(data["denied_calls"].values())
     assert data["models"] == ["akaion:large-instruct", "local:small-instruct"]
     assert first.duration_us == first.entries[-1].ts - first.entries[0].ts
-    assert data["latency_us"]["n"] == 1
+    answered = [entry for entry in first.entries if entry.kind == "egress_result"]
+    assert data["latency_us"]["n"] == len(answered) > 0
 
 
 def test_filters_choose_by_time_backend_outcome_denial_and_words() -> None:
@@ -115,7 +116,7 @@ def test_i4_nothing_of_a_book_that_does_not_verify_is_listed_as_a_run(
     status, out = akaion(capsys, "runs", "--folder", str(studio), "--pin", str(pin))
     verdict, *_ = out.splitlines()
     assert verdict.startswith(found["verdict"])
-    assert out.index("NOT VERIFIED") < out.index("c6da9ca6")
+    assert out.index("NOT VERIFIED") < out.index(found["unverified"][0]["task"][:8])
 
 
 def test_i4_a_book_that_is_changed_after_its_verdict_is_not_read(studio: Path) -> None:
@@ -161,12 +162,12 @@ def test_show_compare_and_drift_say_what_they_are_for(capsys: pytest.CaptureFixt
     assert (backend["backend"], backend["finding"]) == ("akaion", "too few")
 
 
-@pytest.mark.parametrize("named", ["", "c6d", "ffffffff"], ids=["nothing", "three-digits", "unknown"])
-def test_a_run_is_named_by_at_least_four_digits_that_fit_one(
-    named: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_run_is_named_by_at_least_four_digits_that_fit_one(capsys: pytest.CaptureFixture[str]) -> None:
+    first, _ = runs("studio")
     where = ("--folder", str(GOLDEN / "studio"), "--pin", str(GOLDEN / "studio.pin"))
-    assert akaion(capsys, "runs", "show", named, *where)[0] == 2
+    assert akaion(capsys, "runs", "show", first.task[:4], *where)[0] == 0
+    for named in ("", first.task[:3], "ffffffff"):
+        assert akaion(capsys, "runs", "show", named, *where)[0] == 2
 
 
 def test_options_before_a_command_are_refused_and_not_dropped(capsys: pytest.CaptureFixture[str]) -> None:
