@@ -40,9 +40,7 @@ def listen(path: Path, client: int) -> socket.socket:
         _remove_dead(path)
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            former = os.umask(
-                0o777 & ~_MODE
-            )  # from its first moment: there is no time between bind and chmod
+            former = os.umask(0o777 & ~_MODE)  # from the first: no time between bind and chmod
             try:
                 listening.bind(str(path))
             finally:

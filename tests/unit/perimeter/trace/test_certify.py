@@ -190,12 +190,15 @@ def test_i9_a_head_that_is_not_kept_breaks_the_log(studio: "Studio", beside: Bes
     task = trace.mint_id()
     trace.append(r.TaskStart(goal_commit=trace.commit(b"goal"), data_class=DataClass.C1), task=task)
 
+    held = beside.head()
+
     def full(_: bytes) -> None:
         raise OSError(28, "full")
 
     beside.certifier._keep = full
     with pytest.raises(TraceError, match="not-kept"):
         trace.barrier()
+    assert beside.head() == held  # what is not on the disk is not held either
     with pytest.raises(TraceError, match="earlier error"):
         trace.append(r.TaskEnd(outcome="done"), task=task)
 
@@ -322,6 +325,24 @@ def test_the_first_header_of_a_book(changed: dict[str, Any], why: SignerRefusal 
     with pytest.raises(TraceError, match=why.value):
         signer.sign(b"", header=header_of(**changed))
     assert signer.kept is None
+
+
+@pytest.mark.parametrize(
+    ("there", "instead"),
+    [
+        (b'"seq":0', b'"seq":1'),
+        (b'"kind":"header"', b'"kind":"close"'),
+        (START.encode(), b"0" * 64),
+        (b'"ts":1}', b'"ts": 1}'),
+        (b'"ts":1}', b'"ts":1,"ts":1}'),
+        (b'"ts":1}', b'"ts":1}\n'),
+    ],
+)
+def test_what_is_not_the_one_first_line_of_a_log_is_no_header(there: bytes, instead: bytes) -> None:
+    """A line with a second spelling would be certified, and be another leaf for whoever reads it."""
+    assert there in header_of()
+    with pytest.raises(TraceError, match="not-a-header"):
+        Beside().sign(b"", header=header_of().replace(there, instead))
 
 
 @pytest.mark.parametrize(
