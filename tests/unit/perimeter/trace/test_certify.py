@@ -2,11 +2,11 @@
 """I4 against a compromised runtime: what a signer process certifies, and what it refuses."""
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from beside import Beside
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from hypothesis import given
 from hypothesis import strategies as st
@@ -17,7 +17,7 @@ from runner.kernel.labels import DataClass
 from runner.kernel.ports import HeadKeeper, HeldHead, SignerRefusal
 from runner.perimeter.trace import log as log_module
 from runner.perimeter.trace import records as r
-from runner.perimeter.trace.certify import Certifier, Held, encode_held, parse_held
+from runner.perimeter.trace.certify import Held, encode_held, parse_held
 from runner.perimeter.trace.merkle import Tree, leaf_hash
 from runner.perimeter.trace.note import checkpoint, vkey
 from runner.testing import MemorySigner
@@ -26,52 +26,6 @@ if TYPE_CHECKING:
     from tests.unit.perimeter.trace.conftest import Studio
 
 BOOK = "studio"
-
-
-@dataclass
-class Beside:
-    """A signer process without the process: the bytes of each request go straight to the certifier."""
-
-    custody: str = "process"
-    kept: bytes | None = None
-    device: MemorySigner = field(default_factory=MemorySigner)
-    asked: list[str] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.restart()
-
-    def restart(self) -> None:
-        """The signer ends and starts again with what it kept."""
-        self.certifier = Certifier(
-            signer=self.device, book=BOOK, custody="process", kept=self.kept, keep=self.keep
-        )
-
-    def keep(self, data: bytes) -> None:
-        self.kept = data
-
-    def ask(self, **request: object) -> dict[str, Any]:
-        self.asked.append(str(request["ask"]))
-        answer: dict[str, Any] = json.loads(self.certifier.answer(json.dumps(request).encode()))
-        if "refused" in answer:
-            raise TraceError(answer["refused"])
-        return answer
-
-    @property
-    def public_key(self) -> bytes:
-        return bytes.fromhex(self.ask(ask="key")["public_key"])
-
-    def sign(self, message: bytes, *, header: bytes = b"") -> bytes:
-        del message
-        return bytes.fromhex(self.ask(ask="sign", header=header.hex())["signature"])
-
-    def head(self) -> HeldHead | None:
-        head = self.ask(ask="head")["head"]
-        if head is None:
-            return None
-        return HeldHead(log_no=head["log_no"], size=head["size"], root=bytes.fromhex(head["root"]))
-
-    def grow(self, log_no: int, size: int, leaves: Sequence[bytes]) -> None:
-        self.ask(ask="grow", log_no=log_no, size=size, leaves=b"".join(leaves).hex())
 
 
 @pytest.fixture
