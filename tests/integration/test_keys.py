@@ -16,6 +16,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Final
 
 import akaion_verify
@@ -219,6 +220,46 @@ def test_a_key_does_not_follow_itself(place: Path, capsys: pytest.CaptureFixture
     (place / "no.vkey").write_text("no pin", encoding="ascii")
     assert command.main(["keys", "rotate", "--to", "no.vkey", "--profile", str(named)]) == 1
     assert "is no pin" in capsys.readouterr().err
+
+
+class Vault:
+    """A backend in memory, as `keyring.backend.KeyringBackend` is called."""
+
+    priority = 5
+
+    def __init__(self) -> None:
+        self.secrets: dict[tuple[str, str], str] = {}
+
+    def get_password(self, service: str, username: str) -> str | None:
+        return self.secrets.get((service, username))
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        self.secrets[service, username] = password
+
+    def delete_password(self, service: str, username: str) -> None:
+        del self.secrets[service, username]
+
+
+def test_a_key_in_a_keyring_is_never_a_file_and_is_replaced_there(
+    place: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vault = Vault()
+    monkeypatch.setitem(sys.modules, "keyring", SimpleNamespace(get_keyring=lambda: vault))
+    named = profile(place, "keyring")
+    old = akaion(capsys, "keys", "create", "--profile", str(named))
+    assert old["custody"] == "keyring"
+    run(named)
+    rotated = akaion(capsys, "keys", "rotate", "--profile", str(named))
+    assert rotated["vkey"] != old["vkey"]
+    assert len(vault.secrets) == 1
+    (place / "new.vkey").write_text(rotated["vkey"], encoding="ascii")
+    book = run(named)
+    assert verdict(book, place / "new.vkey") == ("PASS", [])
+    assert akaion_verify.verify(book, place / "new.vkey")["custody"] == "keyring"
+    seeds = [seed.encode() for seed in vault.secrets.values()]
+    files = [file for file in place.rglob("*") if file.is_file()]
+    assert [file for file in files for seed in seeds if seed in file.read_bytes()] == []
+    assert not (place / "home" / "keys").exists()
 
 
 # --- a key in a process of its own --------------------------------------------------------------------
