@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The fault battery: whatever befalls a writer at whichever system call, the book is honest and goes on (I9).
 
-Run: python tests/batteries/faults.py [--every N] [--json]        (Linux on x86-64; `make test-trace-faults`)
+Run: python tests/batteries/faults.py [--part NAME] [--way WORDS] [--every N] [--json]
+(Linux on x86-64; `make test-trace-faults` for all of it)
 
 A writer lives through each of `SCENES` once for each of its system calls and each of `WAYS` that fits the
 call: killed there, the power cut there, the call failing there once or for good. Then four things must hold:
@@ -275,8 +276,8 @@ def calls_of(studio: Studio, life: Life) -> list[Call]:
     return calls
 
 
-def run_faults(place: Path, every: int, tally: Tally) -> Iterator[tuple[int, int]]:
-    """Inject every `every`-th fault; yield how many of how many are done."""
+def run_faults(place: Path, every: int, tally: Tally, words: str = "") -> Iterator[tuple[int, int]]:
+    """Inject every `every`-th fault of the ways named with `words`; yield how many of how many are done."""
     plan = list[Case]()
     for scene, (begin, life) in SCENES.items():
         studio = Studio(place / scene)
@@ -287,7 +288,7 @@ def run_faults(place: Path, every: int, tally: Tally) -> Iterator[tuple[int, int
             Case(studio, scene, life, number, way)
             for number, call in enumerate(calls)
             for way in WAYS
-            if way.only is None or call.name in way.only
+            if words in way.name and (way.only is None or call.name in way.only)
         ]
     plan = plan[::every]
     for done, case in enumerate(plan, start=1):
@@ -417,6 +418,8 @@ def main() -> int:
     """Run the battery; return 1 if it found a fault."""
     parser = argparse.ArgumentParser(description="Let everything befall a writer, at every system call.")
     parser.add_argument("--every", type=int, default=1, help="take only every so-manieth fault")
+    parser.add_argument("--part", choices=["faults", "interrupts", "cuts"], help="only this part")
+    parser.add_argument("--way", default="", help="only faults whose name has these words, such as: power")
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     chosen = parser.parse_args()
     av.signature_ok = quick_signature_ok
@@ -425,9 +428,15 @@ def main() -> int:
         tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as place,
         Progress(console=console, disable=not console.is_terminal) as bar,
     ):
-        for what, run in (("faults", run_faults), ("interrupts", run_interrupts), ("cuts", run_cuts)):
-            task = bar.add_task(what, total=None)
-            for done, total in run(Path(place).resolve(), chosen.every, tally):
+        here, every = Path(place).resolve(), chosen.every
+        parts = {
+            "faults": run_faults(here, every, tally, chosen.way),
+            "interrupts": run_interrupts(here, every, tally),
+            "cuts": run_cuts(here, every, tally),
+        }
+        for part in [chosen.part] if chosen.part else parts:
+            task = bar.add_task(part, total=None)
+            for done, total in parts[part]:
                 bar.update(task, completed=done, total=total)
     figures = tally.figures()
     if chosen.json:

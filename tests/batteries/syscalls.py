@@ -126,8 +126,8 @@ def run_traced(
 ) -> int:
     """Run `child` in a fork; return its wait status.
 
-    `decide` is asked, before each call about something in `folder`, with its number from 0, what befalls it.
-    `done` is told of each that succeeded, with the whole path it was about.
+    `decide` is asked, before each call about `folder` or something in it, with its number from 0, what
+    befalls it. `done` is told of each that succeeded, with the whole path it was about.
     """
     pid = os.fork()
     if pid == 0:
@@ -156,7 +156,7 @@ class _Tracer:
         decide: Callable[[int, Call], Act],
         done: Callable[[Call, str], None],
     ) -> None:
-        self.pid, self.folder = pid, f"{folder}/"
+        self.pid, self.folder = pid, str(folder)
         self.decide, self.done = decide, done
         self.number = 0
         self.registers = _Registers()
@@ -233,10 +233,10 @@ class _Tracer:
         at = self._text((first, second)[position]) if is_path else ""
         if not at:
             at = self._path_of(first)
-        if not at.startswith(self.folder):
+        if at != self.folder and not at.startswith(f"{self.folder}/"):
             return None
         creating = name == "open" and (second, third)[position] & os.O_CREAT
-        return Call("create" if creating else name, at.removeprefix(self.folder)), at
+        return Call("create" if creating else name, at.removeprefix(self.folder)[1:]), at
 
     def _text(self, address: int) -> str:
         with Path(f"/proc/{self.pid}/mem").open("rb", buffering=0) as memory:

@@ -15,6 +15,7 @@ from typing import Final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from runner.capability.transport.logstore import (
+    close_synced,
     make_private_folder,
     opening,
     refuse_inside,
@@ -121,6 +122,7 @@ def export_pin(verifier_key: str, target: Path, *, book: Path) -> None:
 def _create(path: Path, seed: bytes) -> None:
     """Make `path` with the key in it, whole or not at all, and never over another file."""
     temporary = path.with_name(f"{path.name}.{os.getpid()}.tmp")
+    temporary.unlink(missing_ok=True)  # of a process of this number that died: in a container all have one
     handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         write_all(handle, seed)
@@ -129,8 +131,8 @@ def _create(path: Path, seed: bytes) -> None:
     except FileExistsError:
         pass  # another process made the key first: use that one
     finally:
-        os.close(handle)
-        temporary.unlink()
+        close_synced(handle)
+        temporary.unlink(missing_ok=True)
 
 
 def _read_seed(path: Path) -> bytes:

@@ -385,6 +385,15 @@ def test_the_device_key_is_made_once_and_private(tmp_path: Path) -> None:
     assert path.read_text().strip() not in repr(first)
 
 
+def test_i9_what_a_process_of_the_same_number_left_half_made_is_in_nobodys_way(tmp_path: Path) -> None:
+    """In a container every process that opens the book may have the number 1."""
+    left = tmp_path / "keys" / f"device.{os.getpid()}.tmp"
+    left.parent.mkdir()
+    left.write_bytes(b"0123")
+    assert len(signer(tmp_path / "keys" / "device").public_key) == 32
+    assert not left.exists()
+
+
 @pytest.mark.parametrize("bits", [0o640, 0o604, 0o660, 0o602])
 def test_a_device_key_that_others_can_reach_is_refused(tmp_path: Path, bits: int) -> None:
     path = tmp_path / "keys" / "device"
