@@ -7,7 +7,7 @@ backend whatever the configuration says.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -16,9 +16,10 @@ from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import JsonObject
 from runner.kernel.ports import Classifier, Locality
-from runner.perimeter.classify import EchoIndex, carried, forget_readings, is_picture
+from runner.perimeter.classify import UNREAD, EchoIndex, carried, forget_readings, is_picture
 from runner.perimeter.cuts import Regions
 from runner.perimeter.declassify import Subtraction, class_outside
+from runner.perimeter.finding import ask_classifier
 from runner.perimeter.fixed import fixed_wire
 from runner.perimeter.hosts import class_of_host
 from runner.perimeter.judged import JudgedTexts
@@ -27,6 +28,9 @@ from runner.perimeter.texts import NotText, texts_of, texts_of_schema
 
 ABOVE_CEILING: Final = "class-above-ceiling"
 """The one reason for which redaction is tried."""
+C3_NEVER: Final = "c3-never-leaves"
+NOT_READ: Final = UNREAD.name
+"""Why a text that would take more reading than its length allows stays, if nothing else is C3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +97,15 @@ class Rules:
         finally:
             forget_readings()
 
+    def is_only_unread(self, text: str, source: str | None) -> bool:
+        """Say whether `text`, which is C3, is so because it is not read to its end, and for nothing else.
+
+        Raises what the classifier raises.
+        """
+        hits = ask_classifier(self.classifier, text, source).spans
+        kinds = {hit.kind for hit in hits if hit.data_class is DataClass.C3}
+        return kinds == {UNREAD.kind} and self.judged.echo_of(self.echo, text) < DataClass.C3
+
     def class_outside(self, text: str, source: str | None, regions: Regions) -> DataClass:
         """Return the same for `text` outside of `regions`, which a person let go."""
         try:
@@ -140,6 +153,8 @@ def judge(
         found = detect(wire, rules, host=terms.any_host, regions=regions, schema=schema, parts=parts)
         judged = label.with_detected(found)
         decision = _decide(wire, judged, terms, locality, rules)
+        if isinstance(decision, Denied) and decision.reason == C3_NEVER and label.data_class < DataClass.C3:
+            decision = replace(decision, reason=_why_c3(wire, rules, host=terms.any_host, schema=schema))
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return Denied(reason="fault.release", data_class=max(label.data_class, DataClass.C2))
     if removed is not None and isinstance(decision, Allowed):
@@ -162,7 +177,7 @@ def _decide(
         ("address-not-registered", wire.address != terms.address and not terms.any_host),
         ("not-local", not away and locality is Locality.REMOTE),
         ("locality-too-weak", not away and locality.rank < rules.needed(found).rank),
-        ("c3-never-leaves", away and found is DataClass.C3),
+        (C3_NEVER, away and found is DataClass.C3),
         ("nothing-may-leave", away and terms.ceiling is None),
         ("class-above-ceiling", away and found > ceiling),
     )
@@ -170,6 +185,17 @@ def _decide(
         if stands:
             return Denied(reason=reason, data_class=found)
     return Allowed(wire=wire, label=label)
+
+
+def _why_c3(wire: WireRequest, rules: Rules, *, host: bool, schema: JsonObject | None) -> str:
+    """Return why content is C3 that nobody declared so: the reading budget, if that alone is the reason."""
+    try:
+        texts = [*texts_of(wire, host=host), *(() if schema is None else texts_of_schema(schema))]
+        texts = [each for each in texts if rules.class_of(each.text, each.name) is DataClass.C3]
+        unread = bool(texts) and all(rules.is_only_unread(each.text, each.name) for each in texts)
+    except Exception:  # noqa: BLE001 - the answer is no already, and a fault is no better reason
+        return C3_NEVER
+    return NOT_READ if unread else C3_NEVER
 
 
 def detect(

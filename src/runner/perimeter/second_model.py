@@ -27,6 +27,7 @@ from runner.perimeter.client import Registration
 from runner.perimeter.exchange import exchange
 from runner.perimeter.probe import egress_record
 from runner.perimeter.release import Checked
+from runner.perimeter.replies import ENDED
 from runner.perimeter.results import encoded, failures_on_record, record_result
 from runner.perimeter.second import QUESTION, ask_about, parse_answer, windows
 from runner.perimeter.task import Task
@@ -114,8 +115,8 @@ class LocalModel:
                     )
                 size = len(reply.text.encode("utf-8", "surrogatepass"))
                 record_result(gate.trace, sent, "ok", task=task.id, size=size, usage=reply.usage)
-                if reply.finish == "length":
-                    raise BackendError("truncated: the answer reached its token limit")
+                if reply.finish not in ENDED:
+                    raise BackendError("truncated: the model did not end its answer")
                 return parse_answer(reply.text)
             case _:
                 assert_never(decision)

@@ -27,7 +27,7 @@ from runner.kernel.ports import Credential, Locality
 from runner.perimeter import second
 from runner.perimeter.opinions import Opinions, PluggedIn
 from runner.perimeter.second_model import LocalModel
-from runner.testing import FakeClassifier, FakeOpinion, ScriptedApprover, ScriptedBackend, Truncated
+from runner.testing import Calling, FakeClassifier, FakeOpinion, ScriptedApprover, ScriptedBackend, Truncated
 
 pytestmark = pytest.mark.anyio
 C0, C1, C2, C3 = DataClass
@@ -309,6 +309,7 @@ NONSENSE: Mapping[str, Any] = {
     "more": json.dumps({"reason": "none", "class": "C0"}),
     "cut": Truncated(text='{"reason":"no'),
     "cut-but-whole": Truncated(text=say("none")),
+    "ended-by-the-runtime": Calling(calls=(), text=say("none"), finish="content_filter"),
     "empty": "",
     "too-long": say("none") + " " * 10_000,
     "refused": BackendError("the server answered 500"),

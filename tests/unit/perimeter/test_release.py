@@ -2,6 +2,7 @@
 """P1, I7, I10: what `release()` allows, and that nothing else passes."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from runner.kernel.decisions import Allowed, Denied
 from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Locality
+from runner.perimeter.classify import Classifier, EchoIndex
 from runner.perimeter.release import BackendTerms, Rules, judge
 from runner.testing import FakeClassifier
 
@@ -211,3 +213,42 @@ def test_p1_judge_is_total_and_never_allows_too_much(
         else:
             assert ceiling is not None
             assert decision.label.data_class <= ceiling
+
+
+UNREAD = ("A-B-C-D-E-F|*-a*b*c*d*e*f%2eA\\x41A-B-C-D-E-F%2a\na~b~c~d~e~f\\x41&#46;A%7ca.b.c.d.e.f%2a_" * 200)[
+    :9000
+]
+SECRET = "-----BEGIN RSA PRIVATE KEY-----"
+
+
+@pytest.mark.parametrize(
+    ("label", "texts", "why"),
+    [
+        (Label(), [UNREAD], "more-than-is-read"),
+        (Label(), ["hello", UNREAD, UNREAD[::-1]], "more-than-is-read"),
+        (Label(declared=DataClass.C3), [UNREAD], "c3-never-leaves"),
+        (Label(), [SECRET], "c3-never-leaves"),
+        (Label(), [UNREAD, SECRET], "c3-never-leaves"),
+        (Label(), [SECRET + UNREAD], "c3-never-leaves"),
+    ],
+    ids=["one text", "three texts", "declared", "a key", "a key in another text", "a key in the same text"],
+)
+def test_the_record_names_the_reading_budget_when_nothing_else_is_c3(
+    label: Label, texts: list[str], why: str
+) -> None:
+    """P3: who reads the record is not told of a C3 that nobody has found."""
+    real = replace(rules(), classifier=Classifier())
+    decision = judge(wire({"texts": texts}), label, terms=terms(), locality=Locality.REMOTE, rules=real)
+    assert reason(decision) == why
+    assert isinstance(decision, Denied)
+    assert decision.data_class is DataClass.C3
+
+
+def test_an_echo_in_a_text_that_is_not_read_is_the_reason() -> None:
+    echo = EchoIndex(b"k" * 16)
+    passage = "the crew will never know what the owner paid for the second hull"
+    echo.remember(passage, DataClass.C3)
+    real = replace(rules(), classifier=Classifier(), echo=echo)
+    for text, why in ((UNREAD, "more-than-is-read"), (passage + "\n" + UNREAD, "c3-never-leaves")):
+        decision = judge(wire({"t": text}), Label(), terms=terms(), locality=Locality.REMOTE, rules=real)
+        assert reason(decision) == why

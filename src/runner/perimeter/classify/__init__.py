@@ -11,10 +11,12 @@ from runner.perimeter.classify.media import carried, is_picture, texts_in
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View
 from runner.perimeter.classify.readings import forget_readings
 from runner.perimeter.classify.registers import Registers, compile_registers
+from runner.perimeter.classify.rules import UNREAD
 
 __all__ = [
     "FRAGMENTS",
     "RULES",
+    "UNREAD",
     "Classification",
     "Classifier",
     "EchoIndex",

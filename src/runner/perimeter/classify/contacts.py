@@ -34,9 +34,12 @@ _ABROAD_TRIGGER: Final = r"(?:\+|(?:^|[^0-9])00 ?)[1-9][ ./()\-]{0,2}[0-9]"
 _COORDINATE: Final = r"-?[0-9]{1,3}(?:\.[0-9]{1,8})?(?:,? ?[A-Z] ?|,? ?-|,? |,)"
 _COORDINATES: Final = (
     rf"(?i)(?:^|[^0-9.])(?:{_COORDINATE}){{4}}$|"
-    rf"(?:^|[^a-z])(?:d|points|viewbox)=[\"'](?:[A-Z] ?)?(?:{_COORDINATE}){{1,8}}$"
+    rf"(?:^|[^a-z])(?:d|points|viewbox)=[\"'](?:[A-Z] ?)?(?:{_COORDINATE}){{1,8}}$|"
+    r"(?:^|\n)-?[0-9]{1,3}(?:[ ,;]{1,2}-?[0-9]{1,3}){2}\r?\n$|"
+    r"(?:^|[^a-z])x[ ,;|]{1,3}y(?:[ ,;|]{1,3}z)?\r?\n$"
 )
-"""Numbers of up to three digits in one line before a number: four, or all since an attribute of SVG began."""
+"""Numbers of up to three digits before a number: four in its line, all since an attribute of SVG began, or
+three that are the line above; and the heads of columns of coordinates."""
 _MONTH: Final = (
     r"(?:gennaio|febbraio|marzo|aprile|maggio|giugno|luglio|agosto|settembre|ottobre|novembre|dicembre)"
 )

@@ -37,7 +37,7 @@ FRAGMENTS: Final = (
 """Those whose shape alone tells them, so that they may be looked for across the seams of texts; and the mark
 of what was not read to its end."""
 
-_RELEASE: Final = "rules-5"
+_RELEASE: Final = "rules-6"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 

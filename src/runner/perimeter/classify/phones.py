@@ -63,9 +63,11 @@ def mobile(candidate: str) -> int:
 def international(candidate: str) -> int:
     """Accept the leading part of `+` and digits that is a number in the plan of the country it names.
 
-    Behind `00` only a word that speaks of a telephone makes it one: amounts end in zeros.
+    Behind `00` only a word that speaks of a telephone makes it one: amounts end in zeros. So it is with a
+    number that is written as a signed coordinate is, `+49.410947`.
     """
-    return _leading(candidate, in_international_plan) if candidate.startswith("+") else 0
+    end = _leading(candidate, in_international_plan) if candidate.startswith("+") else 0
+    return 0 if _COORDINATE.fullmatch(candidate, 0, end) else end
 
 
 def possible(candidate: str) -> int:
@@ -107,6 +109,9 @@ def _leading(candidate: str, holds: Callable[[str], bool]) -> int:
     return 0
 
 
+_COORDINATE: Final = re.compile(r"\+[0-9]{1,3}\.[0-9]{1,7}(?: [0-9]{1,3}| -[0-9]{1,3}(?:\.[0-9]{1,7})?)?")
+"""A decimal number of degrees, and the beginning of another. National numbers of seven digits or less, with a
+full stop before them, are rare."""
 _SIGNS: Final = {code: None for code in range(0x80) if not chr(code).isdigit()}
 
 

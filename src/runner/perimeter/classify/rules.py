@@ -272,7 +272,8 @@ UNREAD: Final = Rule(
     pattern="\x02more than is read\x03",
     distinctive=True,
 )
-"""What would take more reading than its length allows: nobody read it to its end, so it may hold anything."""
+"""What would take more reading than its length allows: nobody read it to its end, so it may hold anything.
+The one rule of its kind that is C3, which is how the gate knows the reason."""
 
 OPAQUE: Final = (
     UNREAD,

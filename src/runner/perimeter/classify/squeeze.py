@@ -25,10 +25,11 @@ _SINGLES: Final = tuple(
 """Single characters with one and the same sign between each; a wider gap ends a word. One pattern a sign, so
 that a run with one sign cannot swallow the beginning of a run with another."""
 _SPELLED: Final = tuple(
-    rf"{_EDGE}([!-~](?:{sign}(?:{sign}{sign})?[!-~]){{11,}})" for sign in (r" ", r"\.", r"\-")
+    rf"{_EDGE}([!-~](?:{sign}(?:{sign}{sign}| {sign})?[!-~]){{11,}}){_END}" for sign in (r" ", r"\.", r"\-")
 )
 """Twelve or more characters of any kind with one sign between each, as a key or a name is spelled out. In the
-place of a space stands a space, or the sign: three signs in a row."""
+place of a space stands a space between two signs, or the sign: three signs in a row. What follows is no
+part of it: else the last word takes a letter of the next."""
 _CHUNKS: Final = r"[0-9A-Za-z]{2,24}(?:[.\-_*|~][0-9A-Za-z]{2,24})+|[A-Za-z]{2,24}-\r?\n[ \t]{0,8}[a-z]{2,24}"
 _SHORTEST_CHUNKED: Final = 17
 """Characters of the shortest thing that is looked for in chunks: a codice fiscale, and a sign in it."""

@@ -38,6 +38,11 @@ def index_of(text: str = LETTER, data_class: DataClass = DataClass.C3) -> EchoIn
         EIGHT.replace("montaggio", "montag-\ngio"),
         EIGHT.replace("a", "а"),  # Cyrillic
         EIGHT.replace(" ", "%20"),
+        " ".join(EIGHT),
+        f"{' '.join(EIGHT)} poi basta",
+        f"guarda {' '.join(EIGHT)}, dice",
+        ".".join(EIGHT),
+        f"{'-'.join(EIGHT)} poi basta",
         f"nota {base64.b64encode(LETTER.encode()).decode()}",
     ],
 )

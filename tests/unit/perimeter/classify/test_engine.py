@@ -50,6 +50,16 @@ def test_a_rule_that_can_never_hit_is_refused() -> None:
         Rule(name="client", kind="x", data_class=DataClass.C1, pattern="a", amid="b$")
 
 
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [("7", True), ("x 7", False), ("cue x 7", True), ("x 7 cue", True), ("cue 7", True), ("y 7", True)],
+)
+def test_where_a_shape_says_nothing_a_cue_decides(text: str, counts: bool) -> None:
+    """I6 and its price: amid its like a candidate counts beside a word of its context, and nowhere else."""
+    rule = Rule(name="n", kind="n", data_class=DataClass.C2, pattern="7", context="cue", amid="x $")
+    assert bool(Classifier([rule]).classify(text).spans) is counts
+
+
 class _OutOfMemory:
     """What RE2's set does when its automaton does not fit: it answers that nothing matched."""
 
