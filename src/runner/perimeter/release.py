@@ -28,9 +28,6 @@ from runner.perimeter.texts import NotText, texts_of, texts_of_schema
 
 ABOVE_CEILING: Final = "class-above-ceiling"
 """The one reason for which redaction is tried."""
-C3_NEVER: Final = "c3-never-leaves"
-NOT_READ: Final = UNREAD.name
-"""Why a text that would take more reading than its length allows stays, if nothing else is C3."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,8 +150,10 @@ def judge(
         found = detect(wire, rules, host=terms.any_host, regions=regions, schema=schema, parts=parts)
         judged = label.with_detected(found)
         decision = _decide(wire, judged, terms, locality, rules)
-        if isinstance(decision, Denied) and decision.reason == C3_NEVER and label.data_class < DataClass.C3:
-            decision = replace(decision, reason=_why_c3(wire, rules, host=terms.any_host, schema=schema))
+        found_here = label.data_class < DataClass.C3
+        if found_here and isinstance(decision, Denied) and decision.reason == "c3-never-leaves":
+            unread = _is_only_unread(wire, terms, rules, schema)
+            decision = replace(decision, reason="more-than-is-read") if unread else decision
     except Exception:  # noqa: BLE001 - I7: any fault at all closes
         return Denied(reason="fault.release", data_class=max(label.data_class, DataClass.C2))
     if removed is not None and isinstance(decision, Allowed):
@@ -177,7 +176,7 @@ def _decide(
         ("address-not-registered", wire.address != terms.address and not terms.any_host),
         ("not-local", not away and locality is Locality.REMOTE),
         ("locality-too-weak", not away and locality.rank < rules.needed(found).rank),
-        (C3_NEVER, away and found is DataClass.C3),
+        ("c3-never-leaves", away and found is DataClass.C3),
         ("nothing-may-leave", away and terms.ceiling is None),
         ("class-above-ceiling", away and found > ceiling),
     )
@@ -187,15 +186,14 @@ def _decide(
     return Allowed(wire=wire, label=label)
 
 
-def _why_c3(wire: WireRequest, rules: Rules, *, host: bool, schema: JsonObject | None) -> str:
-    """Return why content is C3 that nobody declared so: the reading budget, if that alone is the reason."""
+def _is_only_unread(wire: WireRequest, terms: BackendTerms, rules: Rules, schema: JsonObject | None) -> bool:
+    """Say whether what is C3 is so because it would take more reading than its length allows, and only so."""
     try:
-        texts = [*texts_of(wire, host=host), *(() if schema is None else texts_of_schema(schema))]
+        texts = [*texts_of(wire, host=terms.any_host), *(() if schema is None else texts_of_schema(schema))]
         texts = [each for each in texts if rules.class_of(each.text, each.name) is DataClass.C3]
-        unread = bool(texts) and all(rules.is_only_unread(each.text, each.name) for each in texts)
+        return bool(texts) and all(rules.is_only_unread(each.text, each.name) for each in texts)
     except Exception:  # noqa: BLE001 - the answer is no already, and a fault is no better reason
-        return C3_NEVER
-    return NOT_READ if unread else C3_NEVER
+        return False
 
 
 def detect(
