@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import anyio
@@ -33,9 +34,12 @@ from runner.adapters.cli.main import main
 from runner.assembly import FINDINGS, Runtime, open_profile
 from runner.capability.home import akaion_home
 from runner.kernel.capabilities import Mechanism, Standing, Thinking, tiers_for
-from runner.perimeter.probing import Probe
+from runner.perimeter.probe import PROBE_TIMEOUT_S
+from runner.perimeter.probing import CANARY_TIMEOUT_S, Probe
 
 ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 20
+"""Of a request, by the profile."""
 M = Mechanism
 ENFORCED, IGNORED, REFUSED, UNVERIFIED = Standing
 NATIVE, CONSTRAINED, TEXT = "native", "constrained", "text"
@@ -49,7 +53,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def opened(server: Fake, url: str, runtime: str, **more: Any) -> Runtime:
     """The runtime of a profile whose only backend is at `url`."""
-    inference: dict[str, Any] = {"prefer": "local", "local": None, "remote": None, "timeout_s": 20, **more}
+    inference: dict[str, Any] = {
+        "prefer": "local",
+        "local": None,
+        "remote": None,
+        "timeout_s": TIMEOUT_S,
+        **more,
+    }
     if runtime in {"openai", "anthropic"}:
         remote = {"backend": runtime, "endpoint": url, "model": server.model}
         inference |= {"prefer": "remote", "remote": remote}
@@ -467,8 +477,11 @@ def test_i7_every_kind_of_server_is_classified_as_what_it_does(
 ) -> None:
     if row.id == "hangs":
         monkeypatch.setattr("runner.perimeter.probing.CANARY_TIMEOUT_S", 0.2)
+    started = monotonic()
     with serving(row.server) as url, opened(row.server, url, row.runtime) as rt:
         found = probed(rt, forms=row.forms)
+    if row.id == "hangs":
+        assert monotonic() - started < TIMEOUT_S - 5, "the bound of a probe holds, not that of a request"
     capabilities = found.capabilities
     assert {each: capabilities[each] for each in row.finds} == row.finds
     wanted = {each for each, standing in row.finds.items() if standing is ENFORCED}
@@ -478,6 +491,12 @@ def test_i7_every_kind_of_server_is_classified_as_what_it_does(
     assert capabilities.thinking is row.thinking
     if not row.forms:
         assert tuple(tiers_for(capabilities)) == row.tiers
+
+
+def test_a_probe_waits_for_as_long_as_its_page_says() -> None:
+    page = ROOT / "docs" / "explanation" / "probes.md"
+    assert "A run waits two minutes for it at most" in page.read_text(encoding="utf-8")
+    assert PROBE_TIMEOUT_S == CANARY_TIMEOUT_S == 120
 
 
 def test_the_table_covers_every_way_to_fail_open() -> None:
