@@ -73,7 +73,8 @@ _MADE_UP: Final = re.compile(f"{_INNER_CAPITAL}|{_SHORT_FORM}")
 """How no name is written: `ZipFile`, `YAML`, `I've`."""
 _SHORTEST_CALLED: Final = 4
 _LONGEST_ACRONYM: Final = 5
-"""Letters of a name of one word, and of the longest abbreviation."""
+_HEADING: Final = 20
+"""Letters of a name of one word, of the longest abbreviation, and of what tells a heading."""
 _SHORTEST: Final = 3
 """Letters of the shortest word that is a name by its shape: shorter ones are abbreviations."""
 
@@ -162,6 +163,11 @@ def called_name(candidate: str) -> int:
     if not candidate.isupper() and any(map(_MADE_UP.match, words)):
         return 0
     return len(candidate) if all(map(_may_be_called, words)) else 0
+
+
+def stands_called(before: str, candidate: str) -> bool:
+    """Say whether `candidate` stands in no heading: in capitals, behind words in capitals."""
+    return not candidate.isupper() or not before[-_HEADING:].isupper()
 
 
 def _may_be_called(word: str) -> bool:

@@ -138,6 +138,7 @@ PERSONS: Final = (
         rf"{_EDGE}(?:{_CALLED})(?: di)? ({_CALLED_NAME}){_END}",
         trigger=rf"{_EDGE}(?:{_CALLED})(?: di)? [A-Z]",
         check=names.called_name,
+        stands=names.stands_called,
     ),
     _person(
         "person-in-a-file-name",

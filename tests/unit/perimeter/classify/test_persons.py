@@ -66,6 +66,7 @@ def test_a_name_is_found_by_what_stands_around_it(text: str, name: str | None) -
     [
         "Gentile Cliente, il contratto scade.",
         "la mail di INPS",
+        "LETTERA DI DIMISSIONE\n",
         "avvisare Venezia, il teste Presente, chiamare Marzo",
         "Cliente Finale e Condomino Uscente, Teste Escusso",
         "Cliente;Importo;Data\nTotale;3;4",
