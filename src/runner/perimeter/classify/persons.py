@@ -143,7 +143,7 @@ PERSONS: Final = (
     _person(
         "person-in-a-file-name",
         rf"{_EDGE}({_SIMPLE}_{_SIMPLE}(?:_{_SIMPLE})?)(?:[_\-.][^\s/]{{0,60}})?\.{_FILE}{_END}",
-        trigger=rf"[A-Za-z]_[A-Z][^\s/]{{0,160}}\.{_FILE}{_END}",
+        trigger="[A-Za-z]_[A-Z][A-Za-z'\\-]",
         check=names.name_of_a_file,
     ),
     _person(

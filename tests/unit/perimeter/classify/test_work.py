@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much is done for a text, in counts and not in seconds: what cannot be found is not looked for."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -171,6 +173,13 @@ def test_a_short_text_in_every_way_of_writing_is_read_to_its_end() -> None:
     readings = every_reading(text)
     assert len(readings) > 20
     assert all(len(reading.pieces) != 1 or reading.parent for reading in readings)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.trigger], ids=lambda rule: rule.name)
+def test_no_trigger_counts_far(rule: Rule) -> None:
+    """I6: what counts to 160 from every place has more states in one automaton than there is memory for."""
+    counts = [int(most) for most in re.findall(r"\{[0-9]*,?([0-9]+)\}", rule.trigger)]
+    assert max(counts, default=0) <= 80
 
 
 def test_the_rules_that_numbers_wake_do_not_depend_on_the_digits() -> None:
