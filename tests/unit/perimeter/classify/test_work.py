@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, search
+from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, classify_text, search
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.lexicon import LEXICON
+from runner.perimeter.classify.pattern import BLOCK
 from runner.perimeter.classify.readings import MOST, ROOM, every_reading
 from runner.perimeter.classify.views import fold
 from runner.perimeter.classify.words import Starts, starts_of, words_of
@@ -180,6 +181,17 @@ def test_no_trigger_counts_far(rule: Rule) -> None:
     """I6: what counts to 160 from every place has more states in one automaton than there is memory for."""
     counts = [int(most) for most in re.findall(r"\{[0-9]*,?([0-9]+)\}", rule.trigger)]
     assert max(counts, default=0) <= 80
+
+
+@pytest.mark.parametrize(
+    "written",
+    ["luca.galli@example.org", "IT60X0542811101000000123456", "+44 20 7946 0123", "RSSMRA80A01F205X"],
+)
+def test_nothing_is_overlooked_where_two_blocks_of_a_long_text_meet(written: str) -> None:
+    """I6: a trigger may stand behind the seam, and what it belongs to begin before it."""
+    for before in range(len(written) + 2):
+        text = f"{('parola ' * BLOCK)[: BLOCK - before]} {written}{' parola' * BLOCK}"
+        assert [text[span.start : span.end] for span in classify_text(text).spans] == [written]
 
 
 def test_the_rules_that_numbers_wake_do_not_depend_on_the_digits() -> None:
