@@ -346,11 +346,12 @@ def memory(folder: Path, megabytes: int) -> None:
                 number += 1
         size = sum(path.stat().st_size for path in (home / "book").iterdir())
     program = (
-        "import resource, sys; from pathlib import Path\n"
+        "import sys; from pathlib import Path\n"
         "sys.path.insert(0, sys.argv[1]); import akaion_verify as v\n"
-        "bare = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss\n"
+        "peak = lambda: Path('/proc/self/status').read_text().partition('VmHWM:')[2].split()[0]\n"
+        "bare = peak()\n"
         "verdict = v.verify(Path(sys.argv[2]), Path(sys.argv[3]))['verdict']\n"
-        "print(verdict, bare, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+        "print(verdict, bare, peak())"
     )
     command = [sys.executable, "-I", "-S", "-c", program, str(VERIFY), str(home / "book"), str(home / "pin")]
     taken = time.perf_counter()

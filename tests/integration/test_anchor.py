@@ -5,6 +5,7 @@ A book is written, `akaion trace anchor` asks `akaion-witness` over HTTP and by 
 and with nothing installed, judges what came of it.
 """
 
+import hashlib
 import json
 import shutil
 import subprocess
@@ -106,9 +107,11 @@ def serving(office: Office) -> Iterator[str]:
         with WitnessServer(witness, "127.0.0.1", 0, lambda _: None) as server:
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
             thread.start()
-            yield f"http://127.0.0.1:{server.server_address[1]}"
-            server.shutdown()
-            thread.join()
+            try:
+                yield f"http://127.0.0.1:{server.server_address[1]}"
+            finally:
+                server.shutdown()
+                thread.join()
 
 
 def anchor(office: Office, *options: str) -> int:
@@ -176,6 +179,22 @@ def test_i4_a_shortened_record_is_not_cosigned(office: Office, capsys: pytest.Ca
 def test_i4_an_altered_record_is_not_anchored(office: Office, capsys: pytest.CaptureFixture[str]) -> None:
     (log,) = office.book.glob("*.jsonl")
     log.write_bytes(log.read_bytes().replace(b'"outcome":"done"', b'"outcome":"fail"'))
+    with serving(office) as url:
+        assert anchor(office, "--witness", url) == 1
+    assert "is altered or out of place" in capsys.readouterr().err
+
+
+def test_i4_a_record_chained_anew_without_its_keys_is_not_anchored(
+    office: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (log,) = office.book.glob("*.jsonl")
+    lines = log.read_bytes().splitlines()
+    lines[2] = lines[2].replace(b'"class":"C1"', b'"class":"C0"')
+    for at in range(3, len(lines)):
+        line = json.loads(lines[at])
+        line["prev"] = hashlib.sha256(b"\0" + lines[at - 1]).hexdigest()
+        lines[at] = json.dumps(line, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    log.write_bytes(b"".join(line + b"\n" for line in lines))
     with serving(office) as url:
         assert anchor(office, "--witness", url) == 1
     assert "is altered or out of place" in capsys.readouterr().err

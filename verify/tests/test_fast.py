@@ -6,6 +6,7 @@ Skipped, each, where its package is not installed: then there is no shortcut, an
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import json
 import subprocess
@@ -21,6 +22,7 @@ import test_bytes
 import test_rules
 import test_signatures
 from bookbuilder import LogBuilder, Story
+from cryptography.hazmat.primitives.asymmetric import ed25519
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -66,6 +68,13 @@ def test_i4_signatures_of_the_public_vectors_and_of_small_order_are_judged_alike
     for spelling in test_signatures.small_order_encodings():
         cases += [(spelling, b"message", right), (bb.public(real), b"message", spelling + right[32:])]
         cases += [(spelling, b"message", spelling + bytes(32))]
+    seed = hashlib.sha256(b"a key").digest()  # an R that is no point but the neutral one solves the equation
+    scalar = int.from_bytes(hashlib.sha512(seed).digest()[:32], "little") & (1 << 254) - 8 | 1 << 254
+    neutral = (1).to_bytes(32, "little")
+    factor = int.from_bytes(hashlib.sha512(neutral + bb.public(real) + b"message").digest(), "little")
+    solved = neutral + (factor * scalar % av.L).to_bytes(32, "little")
+    ed25519.Ed25519PublicKey.from_public_bytes(bb.public(real)).verify(solved, b"message")
+    cases += [(bb.public(real), b"message", solved)]
     beyond = int.from_bytes(right[32:], "little") + av.L
     cases += [(bb.public(real), b"message", right), (bb.public(real), b"other", right)]
     cases += [(bb.public(real), b"message", right[:32] + beyond.to_bytes(32, "little"))]
