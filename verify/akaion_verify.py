@@ -537,6 +537,7 @@ TYPES["names"], TYPES["blocks"] = list_of(TYPES["name"]), list_of(TYPES["block"]
 TYPES["some_blocks"], TYPES["some_hex64"] = list_of(TYPES["block"], 1), list_of(TYPES["hex64"], 1)
 TYPES["host_tools"] = list_of(record_of("name=name trusted=boolean"), key="name")
 TYPES["parts"] = record_of("declared?=class default=class detected?=class")
+TYPES["sink"] = record_of("to=name max_class=class payload=list cases=list")
 TYPES["prev_log"] = record_of("id=hex32 size=count root=hex64")
 TYPES["steps"] = list_of(both(record_of("id=count tool=name tool_commit?=hex64"), commits_to_other), key="id")
 TYPES["causes"] = list_of(
@@ -788,8 +789,17 @@ def matters_after(decision: Body) -> Optional[int]:
 
 GRANT = record_of(
     "tool=name effect=name ask=boolean arguments=list path_arguments=list roots=list binaries?=object"
+    " limits?=object reads?=object calls?=count sink?=sink"
 )
-BEYOND_POLICY = {"arguments-unbounded", "origin-unknown", "restored-value-to-sink", "tool-not-granted"}
+BEYOND_POLICY = {
+    "arguments-unbounded",
+    "no-call-left",
+    "origin-unknown",
+    "refused-before",
+    "restored-value-to-sink",
+    "too-many-questions",
+    "tool-not-granted",
+}
 
 
 @dataclass(frozen=True)
@@ -824,18 +834,25 @@ def policy_answer(grants: Dict[str, Body], body: Body) -> Tuple[str, str]:
         return "deny", "tool-not-granted"
     for name, holds in (
         ("arguments-invalid", said.get("fits", rule != "arguments-invalid")),
+        (
+            "argument-outside-grant",
+            "limits" not in grant or said.get("within", rule != "argument-outside-grant"),
+        ),
         ("no-path-granted", grant["roots"] or not grant["path_arguments"]),
         (
             "command-not-granted",
             "binaries" not in grant or said.get("command", rule != "command-not-granted"),
         ),
         ("path-outside-grant", said.get("inside", rule != "path-outside-grant")),
+        ("above-sink", "sink" not in grant or body["class"] <= grant["sink"]["max_class"]),
         ("no-path-granted", not grant["roots"] or said.get("reached", rule != "no-path-granted")),
     ):
         if not holds:
             return "deny", name
     if said.get("meets", rule == "matters-meet"):
         return "ask", "matters-meet"
+    if "sink" in grant and not said.get("vouched", rule != "critical-not-named"):
+        return "ask", "critical-not-named"
     return "ask" if grant["ask"] else "allow", "grant." + grant["tool"]
 
 

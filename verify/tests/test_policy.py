@@ -17,6 +17,8 @@ from bookbuilder import LogBuilder, Step
 
 ROOT = {"alias": "cases", "path": "/cases", "declared": "C1", "matter": None, "redactable": False}
 
+SINK = {"to": "network", "max_class": "C1", "payload": ["body"], "cases": ['{"to":[["UpTo",{"most":0.5}]]}']}
+
 
 def grant(tool: str, *, ask: bool = False, paths: bool = False, roots: bool = False) -> dict[str, Any]:
     return {
@@ -35,6 +37,8 @@ GRANTS = [
     grant("rootless", paths=True),
     grant("running"),
     {**grant("starting", paths=True, roots=True), "binaries": {"git": bb.hex64("rules")}},
+    {**grant("sending"), "limits": {"to": '{"max_length":9}'}, "calls": 2, "sink": SINK},
+    {**grant("reaching", paths=True, roots=True), "sink": {**SINK, "max_class": "C0"}},
 ]
 POLICY = json.dumps({"grants": GRANTS}, sort_keys=True, separators=(",", ":")).encode()
 DIGEST = hashlib.sha256(b"akaion-policy/1\0" + POLICY).hexdigest()
@@ -42,7 +46,8 @@ DIGEST = hashlib.sha256(b"akaion-policy/1\0" + POLICY).hexdigest()
 
 def decision(tool: str, word: str, rule: str, **premises: object) -> Step:
     """Return a decision that lies about nothing but what the policy says."""
-    body = {**bb.decided("one", tool, word, []), "rule": rule, "replay": premises, "class": "C0"}
+    data_class = premises.pop("seen", "C0")
+    body = {**bb.decided("one", tool, word, []), "rule": rule, "replay": premises, "class": data_class}
     if tool == "other":
         body["tool_commit"] = bb.hex64("tool")
     return Step("decision", "policy_decision", body, bb.TASK)
@@ -77,6 +82,15 @@ RIGHT = {
         "starting", "allow", "grant.starting", fits=True, command=True, inside=True, reached=1
     ),
     "matters": decision("reading", "ask", "matters-meet", fits=True, inside=True, reached=2, meets=True),
+    "sent": decision("sending", "allow", "grant.sending", fits=True, within=True, vouched=True, seen="C1"),
+    "sent, not said": decision("sending", "allow", "grant.sending"),
+    "not within": decision("sending", "deny", "argument-outside-grant", fits=True, within=False),
+    "seen more": decision("sending", "deny", "above-sink", fits=True, within=True, vouched=True, seen="C2"),
+    "nobody vouches": decision("sending", "ask", "critical-not-named", within=True, vouched=False),
+    "matters first": decision("reaching", "ask", "matters-meet", inside=True, meets=True, vouched=False),
+    "no call left": decision("sending", "deny", "no-call-left", vouched=True),
+    "not asked again": decision("sending", "deny", "refused-before", vouched=False),
+    "not asked any more": decision("sending", "deny", "too-many-questions", vouched=False),
     "denied beyond the policy": decision("running", "deny", "restored-value-to-sink", fits=True),
 }
 LIES = {
@@ -91,6 +105,15 @@ LIES = {
     "a command against the rules": decision("starting", "allow", "grant.starting", command=False),
     "a command of a tool that starts none": decision("running", "deny", "command-not-granted"),
     "matters that meet": decision("reading", "allow", "grant.reading", meets=True),
+    "sent beyond the limits": decision("sending", "allow", "grant.sending", within=False, vouched=True),
+    "sent, having seen more": decision("sending", "allow", "grant.sending", vouched=True, seen="C2"),
+    "asked, having seen more": decision("sending", "ask", "critical-not-named", vouched=False, seen="C3"),
+    "denied, having seen no more": decision("sending", "deny", "above-sink", within=True, seen="C1"),
+    "sent, nobody vouching": decision("sending", "allow", "grant.sending", within=True, vouched=False),
+    "asked, vouched for": decision("sending", "ask", "critical-not-named", within=True, vouched=True),
+    "a sink of a tool that is none": decision("running", "ask", "critical-not-named", vouched=False),
+    "limits of a tool without": decision("running", "deny", "argument-outside-grant", within=False),
+    "no call left, and yet": decision("sending", "allow", "no-call-left", vouched=True),
     "denied for a wrong reason": decision("running", "deny", "path-outside-grant", inside=True),
     "denied, and it fits": decision("running", "deny", "arguments-invalid", fits=True),
     "a word beyond the policy that allows": decision("helping", "allow", "origin-unknown"),

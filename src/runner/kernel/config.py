@@ -8,12 +8,20 @@ parsed YAML and a way to find lines. No security setting has a default that allo
 from collections.abc import Callable, Iterator, Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass
+from runner.kernel.sections import (
+    NAME_FORM,
+    ClassName,
+    LimitsConfig,
+    ReadsConfig,
+    SinkConfig,
+)
+from runner.kernel.sections import Section as _Section
 
-_NAME: Final = r"^[a-z][a-z0-9_-]{0,63}$"
+_NAME: Final = NAME_FORM
 _WORD: Final = r"^[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}$"
 _CLASSIFIER: Final = r"^(rules-only|local:[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,93})$"
 _CREDENTIAL: Final = r"^(env|file):.+$"
@@ -21,15 +29,10 @@ _CUSTODY: Final = r"^(file|keyring|process:.+)$"
 Name = Annotated[str, Field(pattern=_NAME)]
 Word = Annotated[str, Field(pattern=_WORD)]
 """A name that may stand in the trace."""
-ClassName = Literal["C0", "C1", "C2", "C3"]
 OPINION_CONTEXT: Final = 3072
 """Tokens of context that a question for a second opinion, and its answer, take at most."""
 Locate = Callable[[tuple[str | int, ...]], int]
 """Maps a field's location to its line in the file (0 when unknown)."""
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True, strict=True)
 
 
 class LocalityRequired(_Section):
@@ -93,6 +96,14 @@ class Grant(_Section):
     network: Literal[False] | None = None
     trusted: bool = False
     """For a host program's own tool only: the practice vouches for it, and the verdict names it."""
+    calls: int | None = Field(default=None, ge=1, le=10_000)
+    """How many calls one task gets."""
+    arguments: Mapping[str, LimitsConfig] | None = None
+    """Limits on arguments, by name."""
+    reads: ReadsConfig | None = None
+    """What a host program's own tool returns."""
+    sink: SinkConfig | None = None
+    """Where the tool carries its arguments; without it, nowhere."""
 
     @field_validator("paths", mode="before")
     @classmethod
@@ -245,6 +256,10 @@ _FIXES: Final[Mapping[str, str]] = {
     "model_type": "write keys below it, as docs/reference/profile.md shows",
     "greater_than_equal": "write {ge} or more",
     "less_than_equal": "write {le} or less",
+    "greater_than": "write more than {gt}",
+    "float_type": "write a number here",
+    "too_short": "write at least one item, or remove this key",
+    "mapping_type": "write keys below it, as docs/reference/profile.md shows",
     "literal_error": "use one of: {expected}",
 }
 """What to write instead, by kind of mistake, around what the field itself says of it."""
@@ -274,6 +289,10 @@ _PROBLEMS: Final[Mapping[str, str]] = {
     "tuple_type": "this is no list",
     "greater_than_equal": "this number is too small",
     "less_than_equal": "this number is too large",
+    "greater_than": "this number is too small",
+    "float_type": "this is no number",
+    "too_short": "this list is empty",
+    "mapping_type": "this is a section: it holds keys",
     "literal_error": "this value is not allowed here",
 }
 

@@ -19,7 +19,9 @@ from runner.kernel.errors import ConfigError, Mistake, ToolError
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Json, JsonObject
 from runner.kernel.ports import RELEASE, Effect, Identity, Root, Tool
+from runner.perimeter.flows import FREE
 from runner.perimeter.policy import Policy, ToolGrant
+from runner.perimeter.sinks import Offer, flow_document, flow_of, remarks_on
 from runner.perimeter.task import FILE_DEFAULT
 from runner.perimeter.trace.records import OTHER
 from runner.perimeter.validate import plain
@@ -82,6 +84,9 @@ def compile_policy(
                 fix = "grant a folder that holds neither profile, trace nor home"
                 mistakes.append(blame(place, problem, fix))
             roots.append(_root(entry, path, aliases.of(path)))
+        offer = Offer(grant=grant, tool=tool, is_host=grant.tool in host_tools)
+        remarks = list(remarks_on(offer, grants))
+        mistakes += [blame((*where, *place), problem, fix) for place, problem, fix in remarks]
         compiled[grant.tool] = ToolGrant(
             tool=grant.tool,
             effect=Effect.HOST if grant.tool in host_tools else tool.effect,
@@ -90,6 +95,7 @@ def compile_policy(
             roots=tuple(roots),
             ask=grant.approval == "ask",
             binaries=getattr(tool, "binaries", None),
+            flow=FREE if remarks else flow_of(grant),
         )
         mistakes += _program_mistakes(grant, tool, where, blame)
     mistakes += _matters_that_overlap(grants, compiled, blame)
@@ -184,6 +190,7 @@ def _grant_document(grant: ToolGrant) -> JsonObject:
         "arguments": sorted(str(name) for name in plain(grant.parameters).get("properties", {})),
         "path_arguments": sorted(grant.path_arguments),
         "roots": roots,
+        **flow_document(grant.flow),
     }
     if grant.binaries is not None:
         document["binaries"] = {name: rules.digest for name, rules in sorted(grant.binaries.items())}

@@ -50,6 +50,14 @@ def compiles(pattern: object) -> bool:
         return False
 
 
+def matches_whole(pattern: str, text: str) -> bool:
+    """Return whether the whole of `text` matches `pattern`. Total: what cannot be judged does not."""
+    try:
+        return _compiled(pattern).fullmatch(text) is not None
+    except (re2.error, ValueError):
+        return False
+
+
 @contextmanager
 def _counting() -> Iterator[None]:
     token = _steps.set(iter(range(MAX_STEPS)))

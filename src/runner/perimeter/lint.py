@@ -64,6 +64,12 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
             means=f"{grant.tool} starts programs and is granted none: every call is denied",
             fix="name the programs under commands, or remove the grant",
         )
+    if compiled.effect is Effect.HOST and grant.reads is None and grant.sink is None:
+        yield Finding(
+            where=(*where, "sink"),
+            means=f"nothing says where {grant.tool} carries what it is given: no argument of it is judged",
+            fix="add sink, or reads if it only returns things",
+        )
     if compiled.effect is Effect.HOST and grant.network is False:
         yield Finding(
             where=(*where, "network"),

@@ -1,25 +1,35 @@
 # SPDX-License-Identifier: Apache-2.0
 """The policy kernel: whether a tool call may run.
 
-Owns the decision, as a pure function of grants and call. Opens no file: a path that passes here is
-opened beneath its root by the tool, which is where links are refused. Carries I1: what no grant
-names is denied, and an empty allow-list allows nothing. A task that belongs to a matter sees that matter's
-folders and those of none; whatever else it names, a person is asked first.
+Owns the decision, as a pure function of grants, call, and what the task knows. Opens no file: a path that
+passes here is opened beneath its root by the tool, which is where links are refused. Carries I1: what no
+grant names is denied, and an empty allow-list allows nothing. A task that belongs to a matter sees that
+matter's folders and those of none; whatever else it names, a person is asked first. What goes to a sink, and
+to whom, is the user's choice or the profile's, never that of something that was read.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from hashlib import sha256
 from typing import Final
 
 from runner.kernel.commands import CommandRules, Refused, parse_command
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
 from runner.kernel.messages import JsonObject, ToolCall
 from runner.kernel.ports import Effect, GrantedCall, Root
-from runner.perimeter.validate import fits
+from runner.perimeter.flow import keeps_limits, unvouched
+from runner.perimeter.flows import FREE, Flow
+from runner.perimeter.known import NOTHING_KNOWN, Known
+from runner.perimeter.validate import fits, plain
 
 MATTERS_MEET: Final = "matters-meet"
 """The rule of a call that would bring the content of one matter to that of another."""
+NOT_NAMED: Final = "critical-not-named"
+"""The rule of a call to a sink with a critical argument that nobody but the model is responsible for."""
+MOST_QUESTIONS: Final = 24
+"""Questions about calls in one task. Whoever is asked more often has stopped reading."""
 NO_MATTER: Final[frozenset[str]] = frozenset()
 """The matters of a task that has none yet."""
 
@@ -39,6 +49,8 @@ class ToolGrant:
     ask: bool = False
     binaries: Mapping[str, CommandRules] | None = None
     """The programs that may be started, by name; None for a tool that starts none."""
+    flow: Flow = FREE
+    """What it says of the values of a call: where they may come from, and where they go."""
 
     @property
     def rule(self) -> str:
@@ -62,44 +74,89 @@ class Policy:
 class Premises:
     """What a decision rests on beside the grant, each as far as it got: None is what was not looked at.
 
-    `fits`: the arguments fit the schema; `command`: a command fits the rules of a granted program; `inside`:
-    each path lies in a granted root; `reached`: how many roots the call may bring content of; `meets`: it
-    would bring matters together.
+    `fits`: the arguments fit the schema; `within`: they keep the limits of the grant; `command`: a command
+    fits the rules of a granted program; `inside`: each path lies in a granted root; `reached`: how many roots
+    the call may bring content of; `meets`: it would bring matters together; `vouched`: the user, or the
+    profile, is responsible for each critical argument of a sink.
     """
 
     fits: bool | None = None
+    within: bool | None = None
     command: bool | None = None
     inside: bool | None = None
     reached: int | None = None
     meets: bool | None = None
+    vouched: bool | None = None
 
     def stated(self) -> dict[str, bool | int]:
         """Return those that were looked at, by name: what repeating the decision needs (S10)."""
-        stated = {
-            "fits": self.fits,
-            "command": self.command,
-            "inside": self.inside,
-            "reached": self.reached,
-            "meets": self.meets,
-        }
+        names = ("fits", "within", "command", "inside", "reached", "meets", "vouched")
+        stated = {name: getattr(self, name) for name in names}
         return {name: value for name, value in stated.items() if value is not None}
 
 
-def decide(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER) -> ToolVerdict:
-    """Return the verdict on `call` in a task of `matters`. Total: any call gets one.
+def decide(
+    policy: Policy,
+    call: ToolCall,
+    matters: AbstractSet[str] = NO_MATTER,
+    known: Known = NOTHING_KNOWN,
+) -> ToolVerdict:
+    """Return the verdict on `call` in a task of `matters` that knows `known`. Total: any call gets one.
 
     Only a fitting grant gives `Allow`: 1. the tool has a grant; 2. its arguments fit its schema, unknown ones
-    included; 3. a command fits the rules of a granted program; 4. each path stays in a granted root; 5. it
-    brings no second matter; 6. the grant asks for no approval.
+    included, and keep the limits of the grant; 3. a command fits the rules of a granted program; 4. each path
+    stays in a granted root; 5. what the task has seen is not above the class of the sink; 6. there are calls
+    left; 7. it brings no second matter; 8. each critical argument of a sink is vouched for; 9. the grant asks
+    for no approval. Nobody is asked twice about a call they did not say yes to, nor more than
+    `MOST_QUESTIONS` times.
     """
     grant = policy.grants.get(call.tool)
     if grant is None:
         return Deny(
             rule="tool-not-granted", hint=f"granted tools: {', '.join(sorted(policy.grants)) or 'none'}"
         )
-    found = premises(policy, call, matters)
+    found = premises(policy, call, matters, known)
+    for denial in (_of_arguments(grant, call, matters, found), _of_sink(grant, call, known)):
+        if denial is not None:
+            return denial
+    if grant.roots and not found.reached:
+        return Deny(rule="no-path-granted", hint=f"{grant.tool} is granted on no folder of this matter")
+    if found.meets:
+        return _question(MATTERS_MEET, call, known)
+    if found.vouched is False:
+        return _question(NOT_NAMED, call, known)
+    return _question(grant.rule, call, known) if grant.ask else Allow(rule=grant.rule)
+
+
+def needs_a_person(policy: Policy, call: ToolCall, known: Known = NOTHING_KNOWN) -> tuple[str, ...]:
+    """Return the names of the critical arguments of `call` that neither user nor profile vouch for, sorted.
+
+    Raises `KeyError` for a tool without a grant.
+    """
+    sink = policy.grants[call.tool].flow.sink
+    return () if sink is None else unvouched(sink, call.arguments, known)
+
+
+def call_key(call: ToolCall) -> str:
+    """Return what `call` is remembered by once a person said no: a digest of its tool and arguments."""
+    return sha256(normalised(call)).hexdigest()
+
+
+def normalised(call: ToolCall) -> bytes:
+    """Return the one form of `call` that decision, approval and run commit to: its tool and arguments."""
+    text = json.dumps([call.tool, plain(call.arguments)], sort_keys=True, separators=(",", ":"))
+    return text.encode("ascii")
+
+
+def _of_arguments(
+    grant: ToolGrant, call: ToolCall, matters: AbstractSet[str], found: Premises
+) -> Deny | None:
+    """Return why the arguments of `call` are not granted; None when they are."""
     if not found.fits:
         return Deny(rule="arguments-invalid", hint=f"the arguments of {grant.tool} must fit its schema")
+    if found.within is False:
+        hint = f"{grant.tool} is granted within limits on: {', '.join(sorted(grant.flow.limits))}"
+        return Deny(rule="argument-outside-grant", hint=hint)
     if grant.path_arguments and not grant.roots:
         return Deny(rule="no-path-granted", hint=f"{grant.tool} is granted on no folder")
     if grant.binaries is not None and isinstance(
@@ -109,34 +166,60 @@ def decide(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER
     if found.inside is False:
         aliases = ", ".join(root.alias for root in _seen_from(grant, matters))
         return Deny(rule="path-outside-grant", hint=f"a path starts with one of: {aliases or 'none'}")
-    return _of_reached(grant, found)
+    return None
 
 
-def _of_reached(grant: ToolGrant, found: Premises) -> ToolVerdict:
-    if grant.roots and not found.reached:
-        return Deny(rule="no-path-granted", hint=f"{grant.tool} is granted on no folder of this matter")
-    if found.meets:
-        return Ask(rule=MATTERS_MEET)
-    return Ask(rule=grant.rule) if grant.ask else Allow(rule=grant.rule)
+def _of_sink(grant: ToolGrant, call: ToolCall, known: Known) -> Deny | None:
+    """Return a denial where the task has seen content above the class of the sink, or has no call left."""
+    sink, calls = grant.flow.sink, grant.flow.calls
+    if sink is not None and call.origin.label.join(known.mark).data_class > sink.ceiling:
+        hint = f"{grant.tool} carries content up to {sink.ceiling.name} only; this task has seen more"
+        return Deny(rule="above-sink", hint=hint)
+    if calls is not None and known.calls.get(grant.tool, 0) >= calls:
+        return Deny(rule="no-call-left", hint=f"{grant.tool} is granted {calls} times in a task")
+    return None
 
 
-def premises(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER) -> Premises:
+def _question(rule: str, call: ToolCall, known: Known) -> Ask | Deny:
+    """Return that a person is asked under `rule`, or a denial where nobody is asked any more."""
+    if call_key(call) in known.refused:
+        return Deny(rule="refused-before", hint="nobody is asked twice about one call")
+    if known.questions >= MOST_QUESTIONS:
+        return Deny(rule="too-many-questions", hint="nobody is asked anything more in this task")
+    return Ask(rule=rule)
+
+
+def premises(
+    policy: Policy,
+    call: ToolCall,
+    matters: AbstractSet[str] = NO_MATTER,
+    known: Known = NOTHING_KNOWN,
+) -> Premises:
     """Return what the verdict on `call` rests on, in the order in which it is looked at. Total."""
     grant = policy.grants.get(call.tool)
     if grant is None:
         return Premises()
     if not fits(call.arguments, grant.parameters):
         return Premises(fits=False)
-    if grant.path_arguments and not grant.roots:
-        return Premises(fits=True)
+    limits = grant.flow.limits
+    within = keeps_limits(call.arguments, limits, known.said) if limits else None
+    if within is False or (grant.path_arguments and not grant.roots):
+        return Premises(fits=True, within=within)
     command = None if grant.binaries is None else _is_granted_command(call, grant.binaries)
     if command is False:
-        return Premises(fits=True, command=False)
+        return Premises(fits=True, within=within, command=False)
     if not all(isinstance(path, str) and _roots_of(path, grant.roots) for path in _paths_of(grant, call)):
-        return Premises(fits=True, command=command, inside=False)
+        return Premises(fits=True, within=within, command=command, inside=False)
     reached = reach(policy, call, matters)
-    meets = _bring_together(grant, matters, reached)
-    return Premises(fits=True, command=command, inside=True, reached=len(reached), meets=meets)
+    return Premises(
+        fits=True,
+        within=within,
+        command=command,
+        inside=True,
+        reached=len(reached),
+        meets=_bring_together(grant, matters, reached),
+        vouched=None if grant.flow.sink is None else not needs_a_person(policy, call, known),
+    )
 
 
 def _is_granted_command(call: ToolCall, binaries: Mapping[str, CommandRules]) -> bool:

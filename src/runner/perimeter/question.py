@@ -8,42 +8,71 @@ question is. Leaves asking to an `Approver`. Carries I1: a person's yes is to wh
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
-from typing import Final
+from types import MappingProxyType
+from typing import Final, assert_never
 
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Block, ToolCall
 from runner.kernel.ports import FOREIGN, RELEASE, ApprovalRequest, Backend
 from runner.kernel.shown import cells_of, is_seen, number_of
 from runner.perimeter.cuts import Regions
+from runner.perimeter.known import Origin, Provenance
 from runner.perimeter.validate import plain
 
+NONE_UNNAMED: Final[Mapping[str, Provenance]] = MappingProxyType({})
+"""No critical argument that the user did not name."""
 WIDTH: Final = 64
 """The terminal cells of one shown line, the mark not counted: no common window folds it again."""
 
 
 def approval_request(
-    call: ToolCall, data_class: DataClass, meeting: AbstractSet[str] = frozenset()
+    call: ToolCall,
+    data_class: DataClass,
+    meeting: AbstractSet[str] = frozenset(),
+    unnamed: Mapping[str, Provenance] = NONE_UNNAMED,
 ) -> ApprovalRequest:
     """Return what an approver is shown about `call`: inert ASCII, the arguments whole.
 
-    `data_class` is that of all the task has seen; `meeting` names the matters whose content would meet.
-    These, the tool, and the length and SHA-256 of the arguments (of their JSON as shown, without marks and
-    folds) are the first lines and, the same, the last.
+    `data_class` is that of all the task has seen; `meeting` names the matters whose content would meet;
+    `unnamed` are the critical arguments that the user did not name, with where they come from. These, the
+    tool, and the length and SHA-256 of the arguments (of their JSON as shown, without marks and folds) are
+    the first lines and, the same, the last. Critical arguments that the user did not name stand before all
+    others, whole, and again in their place.
     """
     arguments = json.dumps(plain(call.arguments), ensure_ascii=True, indent=2, sort_keys=True)
     facts = [
         f"class {data_class.name}",
         f"tool {call.tool!a}",
         *([f"brings together the matters {', '.join(sorted(meeting))}"] if meeting else []),
+        *(f"you did not name: {name!a}, {_whence(unnamed[name])}" for name in sorted(unnamed)),
         f"arguments {len(arguments)} characters, SHA-256",
         sha256(arguments.encode("ascii")).hexdigest(),
     ]
-    shown = (FOREIGN + line for line in _folded(arguments))
-    rendering = "".join(f"{line}\n" for line in (*facts, *shown, *facts))
+    lines = [f"{FOREIGN}{line}" for name in sorted(unnamed) for line in _folded(_alone(name, call))]
+    lines += [*(["all arguments"] if unnamed else []), *(FOREIGN + line for line in _folded(arguments))]
+    rendering = "".join(f"{line}\n" for line in (*facts, *lines, *facts))
     return ApprovalRequest(tool=call.tool, data_class=data_class, rendering=rendering)
+
+
+def _alone(name: str, call: ToolCall) -> str:
+    """Return one argument of `call` as JSON."""
+    return json.dumps({name: plain(call.arguments[name])}, ensure_ascii=True, indent=2, sort_keys=True)
+
+
+def _whence(where: Provenance) -> str:
+    """Return where a value comes from, in words."""
+    match where.origin:
+        case Origin.NAMED:
+            return "or only a part of it"
+        case Origin.READ:
+            return f"read from {', '.join(ascii(tool)[1:-1] for tool in sorted(where.tools))}"
+        case Origin.COMPOSED:
+            return "composed by the model"
+        case _:
+            assert_never(where.origin)
 
 
 def release_request(

@@ -26,6 +26,7 @@ from runner.perimeter.cuts import Regions
 from runner.perimeter.declassify import Clearances, Cover, class_outside, left_of
 from runner.perimeter.finding import ask_classifier
 from runner.perimeter.fixed import exact_bytes, exact_text
+from runner.perimeter.known import Ledger
 from runner.perimeter.redact import Redactor, Unredactable
 from runner.perimeter.rewrite import RedactedRequest, redact_request
 from runner.perimeter.trace import records
@@ -83,6 +84,7 @@ class Task:
         "exposed",
         "goal",
         "id",
+        "ledger",
         "outcome",
         "redactor",
     )
@@ -141,6 +143,7 @@ class Task:
         except BaseException as error:  # a task that began has its end on record
             self.end("failed" if isinstance(error, Exception) else "cancelled")
             raise
+        self.ledger = Ledger(self.goal)
 
     def __repr__(self) -> str:
         """Return id and class, never content."""

@@ -6,7 +6,6 @@ Owns the sequence decide, approve, record, seal to disk, run, label, record. Lea
 what was restored goes into no sink below its class, and what a tool makes of it keeps that class.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
@@ -23,13 +22,19 @@ from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
 from runner.kernel.ports import Approver, Effect, Excerpt, Root, Tool, ToolOutput, Veil
 from runner.perimeter.aside import aside
 from runner.perimeter.asking import ask_person
+from runner.perimeter.flows import Reads
+from runner.perimeter.known import NOTHING_KNOWN, Known, provenance
 from runner.perimeter.policy import (
     MATTERS_MEET,
     NO_MATTER,
+    NOT_NAMED,
     Policy,
+    call_key,
     decide,
     matters_of,
     narrow,
+    needs_a_person,
+    normalised,
     premises,
     reach,
 )
@@ -131,8 +136,7 @@ class SealedTools(Sealed):
         frame of the call, since these hold what was read (I12).
         """
         bounded = is_bounded(call.arguments)
-        if not bounded:
-            call = replace(call, arguments={})
+        call = replace(call, arguments=plain(call.arguments) if bounded else {})  # nobody else can change it
         veiled = bounded and self._is_veiled(call, task)
         call = task.as_said(call) if veiled else call
         opened = self._as_named(call, task) if bounded else None
@@ -140,18 +144,20 @@ class SealedTools(Sealed):
         held = DataClass.C0 if veiled or opened else task.held(call.arguments, origin=call.origin)
         residue = task.residue.with_detected(held)
         context = _Seen(mark=task.mark, residue=residue, matters=task.matters)
-        verdict = self._verdict(call, task) if bounded else UNBOUNDED
+        known = task.ledger.known(task.mark)
+        verdict = self._verdict(call, task, known) if bounded else UNBOUNDED
         matters = context.matters | self._reached(call, verdict, context)
         if isinstance(verdict, Allow):
             task.admit(matters)  # before anything else happens: another call is decided knowing of this one
-        decision = self._decision(call, verdict, context, len(matters), task)
+            task.ledger.runs(call.tool)
+        decision = self._decision(call, verdict, context, len(matters), task, known=known)
         self._workshop.trace.append(decision, task=task.id)
         match verdict:
             case Deny():
                 await self._to_disk()
                 return ToolReply(status="denied", block=_say(task, DENIED + verdict.hint, context))
             case Ask():
-                if not await self._approved(call, verdict, decision, matters, task):
+                if not await self._approved(call, verdict, decision, matters, task, known=known):
                     return ToolReply(status="denied", block=_say(task, _refusal(verdict), context))
             case Allow():
                 pass
@@ -185,10 +191,12 @@ class SealedTools(Sealed):
             return None
         return task.as_named(call, grant.path_arguments)
 
-    def _decided(self, call: ToolCall, matters: AbstractSet[str]) -> ToolVerdict:
+    def _decided(
+        self, call: ToolCall, matters: AbstractSet[str], known: Known = NOTHING_KNOWN
+    ) -> ToolVerdict:
         if call.tool not in self._tools:
             return Deny(rule="tool-not-granted", hint="no such tool")
-        return decide(self._workshop.policy, call, matters)
+        return decide(self._workshop.policy, call, matters, known)
 
     def _reached(self, call: ToolCall, verdict: ToolVerdict, context: _Seen) -> AbstractSet[str]:
         """Return the matters whose content `call` would bring, none for a denied one."""
@@ -196,14 +204,14 @@ class SealedTools(Sealed):
             return NO_MATTER
         return matters_of(reach(self._workshop.policy, call, context.matters))
 
-    def _verdict(self, call: ToolCall, task: Task) -> ToolVerdict:
+    def _verdict(self, call: ToolCall, task: Task, known: Known) -> ToolVerdict:
         """Return the policy's verdict, unless the call carries a restored value to a sink below its class.
 
         A model that only ever saw a token does not get to say where the value behind it goes.
         """
         if not task.owns(call.origin):
             return Deny(rule="origin-unknown", hint="")
-        verdict = self._decided(call, task.matters)
+        verdict = self._decided(call, task.matters, known)
         if isinstance(verdict, Deny):
             return verdict
         effect = self._workshop.policy.grants[call.tool].effect
@@ -245,7 +253,7 @@ class SealedTools(Sealed):
             status, output = "error", ToolOutput(text=f"error: {error}")
         except Exception as error:  # noqa: BLE001 - a tool's fault must not carry its payload further (I12)
             status, output = "error", ToolOutput(text=f"error: the tool failed ({type(error).__name__})")
-        own = _effect_label(effect, reached)
+        own = _effect_label(effect, reached, self._workshop.policy.grants[call.tool].flow.reads)
         residues = [own, *(_residue_of(root) for root in reached)]
         context = context.join([own, *(_label_of(root) for root in reached)], residues)
         text = output.text
@@ -263,12 +271,20 @@ class SealedTools(Sealed):
         )
         trace.append(result, task=task.id)
         if status == "ok":
+            task.ledger.returned(call.tool, call.arguments, text, block.label)
             source = join_labels(residues).data_class
             await aside(partial(task.remember, text, source), size=len(text))
         return ToolReply(status=status, block=block, excerpts=output.excerpts, unread=output.unread)
 
     def _decision(
-        self, call: ToolCall, verdict: ToolVerdict, context: _Seen, matters: int, task: Task
+        self,
+        call: ToolCall,
+        verdict: ToolVerdict,
+        context: _Seen,
+        matters: int,
+        task: Task,
+        *,
+        known: Known,
     ) -> records.PolicyDecision:
         """Return the record of `verdict`; `matters` counts those the task has once the call has run."""
         trace = self._workshop.trace
@@ -283,14 +299,14 @@ class SealedTools(Sealed):
             case _:
                 assert_never(verdict)
         tool, tool_commit = trace.vocab_or_other(call.tool, self._workshop.policy.grants)
-        replay = premises(self._workshop.policy, call, context.matters).stated()
+        replay = premises(self._workshop.policy, call, context.matters, known).stated()
         return records.PolicyDecision(
             call_id=trace.mint_id(),
             tool=tool,
             tool_commit=tool_commit,
             decision=word,
             rule=verdict.rule,
-            args_commit=trace.commit(_arguments(call)),
+            args_commit=trace.commit(normalised(call)),
             replay=replay | ({records.MATTERS: matters} if matters else {}),
             data_class=context.mark.data_class,
             inputs=(call.origin.id,) if task.owns(call.origin) else (),
@@ -303,17 +319,26 @@ class SealedTools(Sealed):
         decision: records.PolicyDecision,
         matters: AbstractSet[str],
         task: Task,
+        *,
+        known: Known,
     ) -> bool:
         """Ask the approver about exactly these arguments, and these `matters`.
 
         Matters that the task was let in to meanwhile were not in the question: then a yes does not count.
         """
         meeting = matters if verdict.rule == MATTERS_MEET else NO_MATTER
-        request = approval_request(call, task.mark.data_class, meeting)
+        unnamed = {
+            name: provenance(call.arguments[name], known)
+            for name in needs_a_person(self._workshop.policy, call, known)
+        }
+        request = approval_request(call, task.mark.data_class, meeting, unnamed)
+        task.ledger.asked()
         yes = await ask_person(self._workshop, decision, request, task=task.id, lasts_us=APPROVAL_LASTS_US)
         if yes is None or not task.matters <= matters:
+            task.ledger.was_refused(call_key(call))
             return False
         task.admit(matters)
+        task.ledger.runs(call.tool)
         return True
 
     async def _to_disk(self) -> None:
@@ -335,6 +360,8 @@ def _refusal(verdict: Ask) -> str:
     if verdict.rule == MATTERS_MEET:
         fix = "open the task for one matter (`--matter NAME`, in a program `matter=`), or name a path"
         return f"{DENIED}this would bring two matters together; {fix}"
+    if verdict.rule == NOT_NAMED:
+        return f"{DENIED}the user did not name whom or what this is for, and nobody approved it"
     return f"{DENIED}not approved"
 
 
@@ -368,12 +395,13 @@ def _sink(effect: Effect, roots: Sequence[Root]) -> DataClass:
             assert_never(effect)
 
 
-def _effect_label(effect: Effect, roots: Sequence[Root]) -> Label:
+def _effect_label(effect: Effect, roots: Sequence[Root], reads: Reads | None) -> Label:
     """Return what a tool of this kind adds of itself.
 
     A file tool returns what lies under its `roots`; without any, what nobody classified. The network returns
     public pages from anyone. A program says what stands in those `roots`, in words that no one answers for. A
-    host tool, and a program that nothing confines, return whatever is at hand, which nobody classified.
+    host tool, and a program that nothing confines, return whatever is at hand, which nobody classified,
+    unless the grant of a host tool says what it `reads`.
     """
     match effect:
         case Effect.READ | Effect.WRITE:
@@ -382,16 +410,12 @@ def _effect_label(effect: Effect, roots: Sequence[Root]) -> Label:
             return Label(integrity=Integrity.UNTRUSTED)
         case Effect.RUN:
             return replace(Label() if roots else Label(default=FILE_DEFAULT), integrity=Integrity.UNTRUSTED)
+        case Effect.HOST if reads is not None:
+            return Label(declared=reads.data_class, integrity=reads.integrity)
         case Effect.HOST | Effect.RUN_FREE:
             return Label(default=FILE_DEFAULT, integrity=Integrity.UNTRUSTED)
         case _:
             assert_never(effect)
-
-
-def _arguments(call: ToolCall) -> bytes:
-    """Return the normalised arguments that decision, approval and call commit to, all three."""
-    text = json.dumps([call.tool, plain(call.arguments)], sort_keys=True, separators=(",", ":"))
-    return text.encode("ascii")
 
 
 def _bytes(text: str) -> bytes:

@@ -14,6 +14,7 @@ from typing import Final
 from runner.kernel.config import Config, RemoteInference
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Root
+from runner.perimeter.loosened import loosened, sink_in_words
 from runner.perimeter.policy import Policy, ToolGrant
 from runner.perimeter.task import FILE_DEFAULT
 
@@ -121,7 +122,8 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
         grant, was = new.grants[tool], old.grants.get(tool)
         if was is None:
             asks = ", after a yes to each call" if grant.ask else ""
-            yield _Difference(permits=f"{tool} may be called{asks}: {_roots_in_words(grant)}")
+            words = f"{_roots_in_words(grant)}{sink_in_words(grant.flow.sink)}"
+            yield _Difference(permits=f"{tool} may be called{asks}: {words}")
             yield from _programs(grant, replace(grant, binaries=None))
             continue
         if was.ask and not grant.ask:
@@ -133,6 +135,8 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
         for root in grant.roots:
             yield from _root(tool, root, was)
         yield from _programs(grant, was)
+        for permits, place in loosened(tool, was.flow, grant.flow):
+            yield _Difference(permits=permits, place=place)
 
 
 def _programs(grant: ToolGrant, was: ToolGrant) -> Iterator[_Difference]:

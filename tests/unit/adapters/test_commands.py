@@ -399,6 +399,19 @@ def test_i1_a_call_is_explained_without_being_run(akaion: Any) -> None:
     assert "granted tools: search_text" in out
 
 
+def test_i1_what_the_user_says_names_what_a_call_is_for(akaion: Any) -> None:
+    """`--said` is tried as a task's text would be: the same call asks without it."""
+    held = "{tool: search_text, sink: {to: write, max_class: C2, payload: [path]}, paths"
+    Path("held.yaml").write_text(PROFILE.replace("{tool: search_text, paths", held), encoding="utf-8")
+    asked = ("policy", "explain", "search_text", '{"query": "Rossi", "path": "files"}', "-p", "held.yaml")
+    status, out, _ = akaion(*asked, "--json")
+    found = json.loads(out)
+    assert (status, found["decision"], found["rule"]) == (0, "ask", "critical-not-named")
+    assert found["why"].endswith("nobody named query")
+    status, out, _ = akaion(*asked, "--said", "find Rossi, please", "--json")
+    assert (status, json.loads(out)["decision"]) == (0, "allow")
+
+
 @pytest.mark.parametrize("arguments", ["[]", "{", "nothing"])
 def test_arguments_that_are_no_object_are_refused(akaion: Any, arguments: str) -> None:
     status, _, err = akaion("policy", "explain", "search_text", arguments, "-p", "studio.yaml")

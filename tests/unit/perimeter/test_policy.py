@@ -267,7 +267,8 @@ def test_p3_a_tool_that_a_program_passed_is_a_host_tool_whatever_it_claims(claim
     asked = call("mine", {"path": "a/x"})
     assert [root.alias for root in narrow(policy, asked).roots] == ["a"]
     assert [root.alias for root in reach(policy, asked)] == ["a", "b"]
-    shipped = compiled({"tool": "mine", "paths": ["/g/a"]}, tool=tool)
+    sink = {"to": "network", "max_class": "C1"}
+    shipped = compiled({"tool": "mine", "paths": ["/g/a"], "sink": sink}, tool=tool)
     assert shipped.grants["mine"].effect is claimed
 
 

@@ -166,6 +166,57 @@ def test_i1_a_folder_below_a_granted_one_is_not_new_and_a_namesake_beside_it_is(
     )
 
 
+SINK = {"to": "network", "max_class": "C1"}
+HELD = {"calls": 2, "arguments": {"path": {"max_length": 20, "hosts": ["a.example"]}}, "sink": SINK}
+LOOSER: dict[str, tuple[dict[str, Any], str]] = {
+    "calls": ({"calls": 5}, "read_file may be called 5 times in a task; before: 2 times"),
+    "limit": (
+        {"arguments": {"path": {"max_length": 21, "hosts": ["a.example"]}}},
+        "read_file may be given path longer than 20; before: a limit on it",
+    ),
+    "host": (
+        {"arguments": {"path": {"max_length": 20, "hosts": ["a.example", "b.example"]}}},
+        "read_file may be given path at other hosts than a.example; before: a limit on it",
+    ),
+    "class": (
+        {"sink": {**SINK, "max_class": "C2"}},
+        "read_file may carry content up to class C2; before: C1",
+    ),
+    "payload": (
+        {"sink": {**SINK, "payload": ["path"]}},
+        "read_file may be given path that the model chose; before: the user had to name it",
+    ),
+    "vouch": (
+        {"sink": {**SINK, "cases": [{"path": [{"values": ["x"]}, {"source": "read_file"}]}]}},
+        (
+            "read_file may be given path that the user named or one of x or what read_file returned for what "
+            "the user named; before: the user had to name it"
+        ),
+    ),
+    "no sink": ({"sink": None}, "read_file may be given anything, by anybody; before: it was a sink"),
+}
+
+
+@pytest.mark.parametrize("name", sorted(LOOSER))
+def test_i1_what_a_looser_argument_opens_is_said(name: str) -> None:
+    """`akaion policy diff` says it; that nothing goes unsaid is a property in `test_flow.py`."""
+    change, sentence = LOOSER[name]
+    old, new = permissions(grant(**HELD)), permissions(grant(**{**HELD, **change}))
+    assert newly_permitted(old, new) == (sentence,)
+    assert newly_permitted(new, old) == ()
+
+
+def test_a_new_tool_is_said_with_where_it_carries_things() -> None:
+    new = {"tool": "list_dir", "paths": ["/s/rossi"], "sink": {**SINK, "payload": ["path"]}}
+    added = permissions({"policy": {"grants": [*BASE["policy"]["grants"], new]}})
+    assert newly_permitted(permissions({}), added) == (
+        (
+            "list_dir may be called: /s/rossi (C2 by default); it carries content up to class C1 to network, "
+            "the model choosing path"
+        ),
+    )
+
+
 _PATHS = st.lists(st.sampled_from(["/s", "/s/a", "/s/a/b", "/s/ab", "/t"]), max_size=3, unique=True)
 _GRANTS = st.dictionaries(st.sampled_from(sorted(TOOLS)), st.tuples(_PATHS, st.booleans()), max_size=3)
 
@@ -235,7 +286,10 @@ def test_i1_what_is_hardly_meant_is_found_at_its_field(change: Mapping[str, Any]
 def test_p3_a_tool_of_the_program_is_a_finding_until_somebody_vouches_for_it() -> None:
     host = frozenset({"read_file"})
     assert permissions(REGISTER, host=host).policy.grants["read_file"].effect is Effect.HOST
-    assert findings(REGISTER, host=host) == {"policy.grants.0"}
-    assert findings(merged(REGISTER, grant(trusted=True)), host=host) == set()
-    promised = merged(REGISTER, grant(trusted=True, network=False))
+    assert findings(REGISTER, host=host) == {"policy.grants.0", "policy.grants.0.sink"}
+    assert findings(merged(REGISTER, grant(trusted=True)), host=host) == {"policy.grants.0.sink"}
+    said = {"trusted": True, "reads": {"class": "C2"}}
+    assert findings(merged(REGISTER, grant(**said)), host=host) == set()
+    assert findings(merged(REGISTER, grant(trusted=True, sink=SINK)), host=host) == set()
+    promised = merged(REGISTER, grant(**said, network=False))
     assert findings(promised, host=host) == {"policy.grants.0.network"}

@@ -21,8 +21,9 @@ from runner.kernel.errors import Mistake
 from runner.kernel.labels import Label
 from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
 from runner.perimeter.grants import policy_document
+from runner.perimeter.known import Known
 from runner.perimeter.lint import Finding, lint
-from runner.perimeter.policy import Policy, decide
+from runner.perimeter.policy import NOT_NAMED, Policy, decide, needs_a_person
 from runner.perimeter.trace.commit import policy_digest
 from runner.perimeter.validate import fits
 from runner.perimeter.widening import Permissions, newly_permitted, no_longer_permitted
@@ -97,17 +98,22 @@ def explain(
     *,
     profile: ProfileOption = DEFAULT,
     matter: Annotated[str | None, typer.Option("--matter", help="The matter of the task, if any.")] = None,
+    said: Annotated[str, typer.Option("--said", help="What the user's task says, word for word.")] = "",
     as_json: JsonOption = False,
 ) -> None:
     """Say what would become of one call, without running it: allow, ask or deny, by which rule, and why.
 
-    What a task has read may deny a call that this allows. The exit status is 0 for allow and ask, 4 for deny.
+    What a task has read may deny a call that this allows, or vouch for one that this asks about. The exit
+    status is 0 for allow and ask, 4 for deny.
     """
     policy = construct(profile, to_read=True).policy
     origin = Block(id="b0", kind=BlockKind.GOAL, text="", label=Label())
     call = ToolCall(tool=tool, arguments=_parse_arguments(arguments), origin=origin)
-    verdict = decide(policy, call, _matters(matter, policy))
+    known = Known(said=said)
+    verdict = decide(policy, call, _matters(matter, policy), known)
     word, why = _in_words(verdict)
+    if isinstance(verdict, Ask) and verdict.rule == NOT_NAMED:
+        why = f"{why}: nobody named {', '.join(needs_a_person(policy, call, known))}"
     if isinstance(verdict, Deny) and verdict.rule == "arguments-invalid":
         why = "; ".join((why, *_misfits(call.arguments, policy.grants[tool].parameters)))
     if as_json:

@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: Apache-2.0
+"""I1: only what stands in the user's own text, whole and as it is, was named by the user."""
+
+import unicodedata
+from typing import Any
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from runner.perimeter.named import addresses_in, is_named
+
+SAID = (
+    "Write to anna@studio.example (not to Marco) about 'Rossi, bilancio 2023.xlsx' and pay 98.70, 1.250,00 "
+    "or 1,050 to IT60X0542811101000000123456. See https://studio.example/forms?x=1 or www.studio.example. "
+    "Il 3 marzo 2025 alle 15, at 9:30 or 1 pm, "
+    "from January 11th to January 15th, am 04/12/2025 or 24/12/2025; 19.5% of it. Perché no."
+)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "anna@studio.example",
+        "Marco",
+        "Rossi, bilancio 2023.xlsx",
+        98.7,
+        1250,
+        "IT60X0542811101000000123456",
+        "https://studio.example/forms?x=1",
+        "www.studio.example",
+        "2025-03-03",
+        "2025-03-03T09:30",
+        "2025-03-03 09:30:00",
+        "2025-03-03 15:00",
+        "2025-03-03 13:00",
+        "2025-03-03 00:00",
+        "2025-01-11",
+        "2023-01-15",
+        "2025-12-24",
+        "Perch\u00e9",
+    ],
+)
+def test_what_stands_there_is_named(value: Any) -> None:
+    assert is_named(value, SAID)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "ANNA@studio.example",
+        "na@studio.example",
+        "anna@studio",
+        "studio.example",
+        "anna@studio.example.",
+        "anna@studio.example,marco@x.example",
+        "marco",
+        "Marc",
+        "Marco ",
+        " Marco",
+        "'Rossi, bilancio 2023.xlsx'",
+        "bilancio 2023",
+        "Rossi,  bilancio 2023.xlsx",
+        "M\u0430rco",  # a Cyrillic a
+        "\uff2darco",  # a full-width M
+        "Mar\u200bco",
+        "Perche\u0301",  # decomposed: another name to a file system
+        "98.7",
+        98.71,
+        98,
+        70,
+        1050,  # a thousand and fifty, or a little more than one
+        1.05,
+        1.25,
+        19.5,  # per cent
+        True,
+        None,
+        "",
+        "a",
+        [],
+        "https://studio.example",
+        "https://studio.example/forms",
+        "www.studio.example/forms",
+        "2025-03-03 09:31",
+        "2025-03-03 09:30:01",
+        "2025-03-03 03:00",
+        "2025-03-03 01:00",
+        "2025-12-04",  # or the twelfth of April
+        "2025-04-12",
+        "2024-01-11",  # no such year in the text
+        "2025-03-03Z",
+        "\u0662\u0660\u0662\u0665-03-03",
+        float("inf"),
+        10**400,
+    ],
+    ids=repr,
+)
+def test_i1_what_is_only_like_it_is_not(value: Any) -> None:
+    assert not is_named(value, SAID)
+
+
+@given(
+    value=st.text(max_size=12) | st.floats() | st.integers() | st.none() | st.booleans(),
+    said=st.text(max_size=60),
+)
+def test_i1_it_is_total_and_what_is_named_stands_there(value: Any, said: str) -> None:
+    if is_named(value, said) and isinstance(value, str) and not value[:4].isdigit():
+        assert value in unicodedata.normalize("NFC", " ".join(said.split())) or value in said
+
+
+_WORD = st.text(alphabet="abcxyzABC019.@-_/", min_size=2, max_size=10)
+_GLUE = st.sampled_from(list("abz09.@-_/\\%#:\u0301\u200b"))
+
+
+@given(value=_WORD, glue=_GLUE, before=st.booleans())
+def test_i1_a_part_of_a_longer_word_is_not_named(value: str, glue: str, before: bool) -> None:
+    longer = f"x{glue}{value}" if before else f"{value}{glue}x"
+    assume(f" {value} " not in f" {longer} ")
+    assert not is_named(value, f"take {longer} now")
+
+
+@given(value=_WORD, other=_WORD)
+def test_i1_no_spelling_of_a_named_value_is_named_but_itself(value: str, other: str) -> None:
+    assume(other not in value)
+    assert is_named(other, f"take it to ({value}) now") is (other == value and is_named(value, f"({value})"))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("see http://a.example/x?y=1.", "http://a.example/x?y=1"),
+        ("see WWW.A.EXAMPLE, soon", "WWW.A.EXAMPLE"),
+        ("see a.example/x", "a.example/x"),
+        ("ask bob@a.example!", "bob@a.example"),
+        ("see \uff57\uff57\uff57.a.example", "www.a.example"),
+        ("see www.a\u3002example", "www.a.example"),
+        ("see a.exa\u200bmple", "a.example"),
+        ("javascript://a", "javascript://a"),
+    ],
+)
+def test_i1_an_address_is_found_however_it_is_dressed(text: str, found: str) -> None:
+    assert found in addresses_in(text)
+
+
+@pytest.mark.parametrize(
+    "text", ["It is 3.5, or 12.30. So.", "a 1/2 b", "", "c. d", "Car Rental\t98.70", "etc."]
+)
+def test_plain_words_hold_no_address(text: str) -> None:
+    assert addresses_in(text) == ()
