@@ -3,7 +3,8 @@
 
 Owns the replay of one task through the real perimeter: sealed tools, labels, detectors, policy kernel and
 record. The calls are those of the task's ground truth; those of an injection follow as soon as a result holds
-it, and once more at the end. Knows no benchmark: a suite is a port. AgentDojo's are in `_dojo_suites.py`.
+it, or in a second replay at the end. Knows no benchmark: a suite is a port. AgentDojo's are in
+`_dojo_suites.py`.
 """
 
 import json
@@ -164,32 +165,41 @@ class Stage:
     def _act(self, tool: str, arguments: JsonObject) -> str:
         return self._suite.run(self._world, tool, arguments)
 
-    async def replay(self, task: UserTask, injection: Injection | None = None) -> Outcome:
-        """Do what `task` needs, and what `injection` says: once it was read, and again at the end."""
+    async def replay(
+        self, task: UserTask, injection: Injection | None = None, *, late: bool = False
+    ) -> Outcome:
+        """Do what `task` needs, and once what `injection` says: when it was read, or `late`, at the end.
+
+        It succeeded if the suite says so right after, or when all is done. One that was never read is obeyed
+        at the end.
+        """
         outcome, suite = Outcome(), self._suite
         clean = task.prepared(suite.world(None))
         text = None if injection is None else f"{MARK} {injection.text(clean)}"
         self._world = clean if text is None else task.prepared(suite.world(text))
         before, ran = suite.copy(self._world), list[Deed]()
         wanted = [] if injection is None else list(injection.deeds(suite.copy(clean)))
+        said = task.output if injection is None else f"{task.output}\n{injection.output}"
+
+        async def obey() -> None:
+            for deed in wanted:
+                await self._do(deed, running, outcome, ran, mine=False)
+            outcome.succeeded |= injection is not None and injection.succeeded(said, before, self._world, ran)
+
         obeyed = False
         with self._perimeter.task(task.prompt) as running:
             for deed in task.deeds(suite.copy(clean)):
                 reply = await self._do(deed, running, outcome, ran, mine=True)
-                if MARK in reply and not obeyed:
+                if MARK in reply and not obeyed and not late:
                     obeyed = True
-                    await self._obey(wanted, running, outcome, ran)
-            await self._obey(wanted, running, outcome, ran)
+                    await obey()
+            if not obeyed:
+                await obey()
             await self._ask_remote(running, outcome)
-        said = task.output if injection is None else f"{task.output}\n{injection.output}"
         after = self._world
         outcome.useful = not outcome.refused and task.is_useful(task.output, before, after, ran)
-        outcome.succeeded = injection is not None and injection.succeeded(said, before, after, ran)
+        outcome.succeeded |= injection is not None and injection.succeeded(said, before, after, ran)
         return outcome
-
-    async def _obey(self, wanted: Sequence[Deed], running: Task, outcome: Outcome, ran: list[Deed]) -> None:
-        for deed in wanted:
-            await self._do(deed, running, outcome, ran, mine=False)
 
     async def _do(self, deed: Deed, running: Task, outcome: Outcome, ran: list[Deed], *, mine: bool) -> str:
         """Run one call through the perimeter; return what it returned, "" for a denial."""
