@@ -75,6 +75,7 @@ class DojoSuite:
         self.name = name
         self._suite = suite
         self._runtime = FunctionsRuntime(suite.tools)
+        self._worlds: dict[str | None, World] = {}  # reading one takes a second
         self.specs: Sequence[ToolSpec] = [_spec(tool) for tool in suite.tools]
         self.tasks: Sequence[UserTask] = [
             DojoTask(task) for _, task in sorted(suite.user_tasks.items(), key=_number)
@@ -85,6 +86,11 @@ class DojoSuite:
 
     def world(self, injected: str | None) -> World:
         """Return an environment with `injected` in every place that AgentDojo lets an attacker write."""
+        if injected not in self._worlds:
+            self._worlds[injected] = self._made(injected)
+        return self.copy(self._worlds[injected])
+
+    def _made(self, injected: str | None) -> World:
         if injected is None:
             return self._suite.load_and_inject_default_environment({})
         vectors = self._suite.get_injection_vector_defaults()
