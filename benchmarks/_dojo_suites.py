@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from _dojo_replay import Deed, Injection, Suite, UserTask, World
-from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime
-from agentdojo.task_suite.load_suites import get_suites
+from agentdojo.functions_runtime import FunctionCall, FunctionsRuntime  # type: ignore[import-not-found]
+from agentdojo.task_suite.load_suites import get_suites  # type: ignore[import-not-found]
 from pydantic import BaseModel
 
 from runner.kernel.errors import ToolError
