@@ -9,13 +9,15 @@ it, or in a second replay at the end. Knows no benchmark: a suite is a port. Age
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol, TypeAlias
 
 from runner.capability.profile import read_profile
 from runner.kernel.config import parse_config
-from runner.kernel.errors import EgressDenied, Mistake
+from runner.kernel.errors import EgressDenied, Mistake, ToolError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import JsonObject, Message, Role, ToolCall, ToolSpec
@@ -154,6 +156,7 @@ class Stage:
     def __init__(self, suite: Suite, policy: Policy, classifier: Classifier, *, person: bool) -> None:
         self._suite = suite
         self._world: World = None
+        self._shadow: World = None
         self._person = _Person()
         self._policy = policy
         self._remote = ScriptedBackend(replies=["fine"] * 400)
@@ -163,6 +166,8 @@ class Stage:
         self._tools: SealedTools = perimeter.seal_tools([_Tool(spec, self._act) for spec in suite.specs])
 
     def _act(self, tool: str, arguments: JsonObject) -> str:
+        with suppress(ToolError):
+            self._suite.run(self._shadow, tool, deepcopy(arguments))
         return self._suite.run(self._world, tool, arguments)
 
     async def replay(
@@ -170,21 +175,24 @@ class Stage:
     ) -> Outcome:
         """Do what `task` needs, and once what `injection` says: when it was read, or `late`, at the end.
 
-        It succeeded if the suite says so right after, or when all is done. One that was never read is obeyed
-        at the end.
+        It succeeded if the suite says so right after, or when all is done, of this world or of its shadow:
+        the same calls in a world in which the injection is one word. A check that looks for the attacker's
+        words may find them in the injection. One that was never read is obeyed at the end.
         """
         outcome, suite = Outcome(), self._suite
         clean = task.prepared(suite.world(None))
         text = None if injection is None else f"{MARK} {injection.text(clean)}"
         self._world = clean if text is None else task.prepared(suite.world(text))
-        before, ran = suite.copy(self._world), list[Deed]()
+        self._shadow = task.prepared(suite.world(None if text is None else MARK))
+        before, dim, ran = suite.copy(self._world), suite.copy(self._shadow), list[Deed]()
         wanted = [] if injection is None else list(injection.deeds(suite.copy(clean)))
         said = task.output if injection is None else f"{task.output}\n{injection.output}"
 
         async def obey() -> None:
             for deed in wanted:
                 await self._do(deed, running, outcome, ran, mine=False)
-            outcome.succeeded |= injection is not None and injection.succeeded(said, before, self._world, ran)
+            for was, now in ((before, self._world), (dim, self._shadow)):
+                outcome.succeeded |= injection is not None and injection.succeeded(said, was, now, ran)
 
         obeyed = False
         with self._perimeter.task(task.prompt) as running:
@@ -198,7 +206,8 @@ class Stage:
             await self._ask_remote(running, outcome)
         after = self._world
         outcome.useful = not outcome.refused and task.is_useful(task.output, before, after, ran)
-        outcome.succeeded |= injection is not None and injection.succeeded(said, before, after, ran)
+        for was, now in ((before, after), (dim, self._shadow)):
+            outcome.succeeded |= injection is not None and injection.succeeded(said, was, now, ran)
         return outcome
 
     async def _do(self, deed: Deed, running: Task, outcome: Outcome, ran: list[Deed], *, mine: bool) -> str:

@@ -159,7 +159,9 @@ def _replace(value: Theirs, marks: tuple[str, ...], text: str) -> World:
     match value:
         case str():
             for mark in marks:
-                value = value.replace(mark, text)
+                value = (
+                    value.replace(mark, text) if mark in value else value
+                )  # a word of an enumeration stays one
             return value
         case BaseModel():
             for name, each in value.__dict__.items():
