@@ -122,7 +122,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "egress-outside-call": ("FAIL", "S5: a tool's egress outside its tool call"),
     "net-undeclared": ("FAIL", "S5: egress of a tool that was called without net"),
     "net-unrecorded": ("FAIL", "S5: a tool with net finished without an egress record"),
-    "policy-differs": ("FAIL", "S6: the policy digest is not the one supplied"),
+    "policy-differs": ("FAIL", "S6: another policy was in force; that does not say the record was altered"),
     "decision-differs": ("FAIL", "S10: a decision is not the one that the supplied policy gives"),
     "effect-unsealed": ("FAIL", "S7: no seal between a tool call or egress and its result"),
     "counts-differ": ("FAIL", "S8: stated counts are not those of the log"),
@@ -1784,10 +1784,17 @@ def digest_argument(text: str) -> Policy:
     return Policy(text)
 
 
+def file_argument(text: str) -> Path:
+    """Return the path of a file that is there. Raises `argparse.ArgumentTypeError`."""
+    if not os.access(text, os.F_OK):
+        raise argparse.ArgumentTypeError(f"there is no file {text!a}")
+    return Path(text)
+
+
 def policy_argument(text: str) -> Policy:
     """Return the policy in a file. Raises `argparse.ArgumentTypeError`."""
     try:
-        with open_regular(Path(text)) as file:
+        with open_regular(file_argument(text)) as file:
             return parse_policy(file.read(MAX_LINE).removesuffix(b"\n"))
     except (OSError, ValueError, Fault):
         raise argparse.ArgumentTypeError("must be a file that `akaion policy export` made") from None
@@ -1997,7 +2004,8 @@ def main_verify(chosen: argparse.Namespace) -> int:
         findings = Findings()
         findings.add("verifier-fault")
         report = report_of(findings, pinned=False)
-    print(json.dumps(report, indent=2) if chosen.json else describe(report))
+    gone = "" if os.access(chosen.folder, os.F_OK) else f": there is no folder {str(chosen.folder)!a}"
+    print(json.dumps(report, indent=2) if chosen.json else describe(report).replace("\n", f"{gone}\n", 1))
     if chosen.state is not None:
         try:
             write_state(chosen.state, report)
@@ -2037,16 +2045,14 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
     if command == "verify":
         policies = parser.add_mutually_exclusive_group()
-        policies.add_argument(
-            "--policy-digest", dest="policy", type=digest_argument, help="policy to require (S6)"
-        )
-        policies.add_argument(
-            "--policy", type=policy_argument, help="file with it, to repeat decisions by (S10)"
-        )
+        policies.add_argument("--policy-digest", dest="policy", type=digest_argument, help="to require (S6)")
+        policies.add_argument("--policy", type=policy_argument, help="file with it, to repeat by (S10)")
         state = "your file of what you saw before: checked, then brought on"
         parser.add_argument("--state", type=Path, help=state)
         seer = "file with the verifier key of a witness whose cosignatures beside the logs count; repeatable"
-        parser.add_argument("--witness", type=Path, action="append", default=[], metavar="FILE", help=seer)
+        parser.add_argument(
+            "--witness", type=file_argument, action="append", default=[], metavar="FILE", help=seer
+        )
     parser.add_argument("--version", action="version", version=VERSION)
     return run(parser.parse_args(given))
 

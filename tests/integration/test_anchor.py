@@ -118,6 +118,17 @@ def anchor(office: Office, *options: str) -> int:
     return main(["trace", "anchor", "--witness-key", str(office.key), *options])
 
 
+def test_a_key_file_that_is_not_there_is_not_called_a_wrong_key(
+    office: Office, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    office.key = office.key.with_name("no-such.vkey")
+    assert anchor(office, "--witness", "http://127.0.0.1:9") == 2
+    said = capsys.readouterr().err
+    assert f"there is no file {office.key}" in said
+    assert "holds no key" not in said
+
+
 def test_i4_an_anchored_record_is_protected_up_to_the_anchor_and_says_so(office: Office) -> None:
     with serving(office) as url:
         assert anchor(office, "--witness", url) == 0

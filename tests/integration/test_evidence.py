@@ -251,6 +251,23 @@ def test_i12_content_that_is_given_is_disclosed_only_if_the_record_committed_to_
     assert "\u202e" not in page
 
 
+def test_what_matched_is_said_of_each_file_and_why_another_did_not(
+    practice: Practice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Else a folder of which nothing matched looks like one that was disclosed."""
+    kept = practice.root / "kept"
+    kept.mkdir()
+    for name, text in {"a.txt": f"{QUESTION}\n", "b.txt": f"x\n{QUESTION}\n", "c.txt": "x\n"}.items():
+        (kept / name).write_text(text, encoding="utf-8")
+    capsys.readouterr()
+    practice.pack("pack", "--with-content", str(kept), "--json")
+    why = "no: none of these lines commits to the whole file or to a line of it, or the salt was deleted"
+    matched = {"a.txt": "whole", "b.txt": "1 of its lines", "c.txt": why}
+    assert json.loads(capsys.readouterr().out)["matched"] == matched
+    practice.pack("again", "--with-content", str(kept))
+    assert f"c.txt: matched: {why}" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_pack_says_what_was_asked_read_sent_and_denied_and_on_which_lines_each_rests(
     practice: Practice,
 ) -> None:

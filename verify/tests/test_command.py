@@ -95,6 +95,33 @@ def test_wrong_usage_is_64(arguments: list[str]) -> None:
     assert (done.returncode, done.stdout) == (64, "")
 
 
+@pytest.mark.parametrize("option", ["--policy", "--witness"])
+def test_a_file_that_is_not_there_is_a_mistake_of_usage_and_accuses_nobody(
+    option: str, folder: Path, pin: Path
+) -> None:
+    """A slip of the keyboard must not read as a forged key: that verdict is about the book."""
+    LogBuilder().open().close().write(folder)
+    done = run(folder, "--pin", pin, option, "no-such.file")
+    assert (done.returncode, done.stdout) == (64, "")
+    assert f"argument {option}: there is no file 'no-such.file'" in done.stderr
+
+
+def test_a_folder_that_is_not_there_is_said_in_the_first_line(folder: Path, pin: Path) -> None:
+    done = run("no-such-folder", "--pin", pin)
+    assert done.returncode == 2
+    assert done.stdout.splitlines()[0] == "INCOMPLETE (exit 2): there is no folder 'no-such-folder'"
+    folder.mkdir(exist_ok=True)
+    assert run(folder, "--pin", pin).stdout.splitlines()[0] == "INCOMPLETE (exit 2)"
+
+
+def test_another_policy_is_not_told_as_an_alteration(folder: Path, pin: Path) -> None:
+    LogBuilder().open().close().write(folder)
+    done = run(folder, "--pin", pin, "--policy-digest", bb.hex64("other"))
+    assert done.returncode == 1
+    said = "another policy was in force; that does not say the record was altered"
+    assert f"FAIL: policy-differs, log 0, seq 0: S6: {said}" in done.stdout
+
+
 def test_a_defect_of_the_verifier_is_a_failure(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -85,6 +85,15 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
                 means=f"{root.path} lies inside another folder of the same grant, which reaches it already",
                 fix="remove it, unless it is there to raise the class of what is in it",
             )
+        others = (each for tool, each in policy.grants.items() if tool != grant.tool)
+        outer = {other.path for each in others for other in each.roots} - {root.path}
+        if any(path.is_relative_to(other) for other in outer):
+            yield Finding(
+                where=place,
+                means=f"{root.path} lies inside a folder of another tool: one file has two names, and what "
+                "one tool finds the other cannot read back",
+                fix="grant the same folder to all",
+            )
 
 
 def _wide(where: tuple[str | int, ...], path: PurePath, homes: Sequence[str]) -> Iterator[Finding]:

@@ -258,6 +258,17 @@ def findings(change: Mapping[str, Any], *, host: frozenset[str] = frozenset()) -
 REGISTER = {"perimeter": {"registers": {"clients": "clients.yaml"}}}
 
 
+def test_a_folder_inside_the_folder_of_another_tool_is_a_finding_and_the_same_folder_is_none() -> None:
+    """One file would have two names: what one tool finds, the other could not read back."""
+
+    def found(path: str) -> set[str]:
+        grants = [{"tool": "search_text", "paths": ["/s/a"]}, {"tool": "read_file", "paths": [path]}]
+        return findings({**REGISTER, "policy": {"grants": grants}})
+
+    assert found("/s/a/rossi") == {"policy.grants.1.paths.0"}
+    assert found("/s/a") == found("/s/b") == set()
+
+
 def test_a_profile_that_says_what_it_means_has_no_finding() -> None:
     assert findings(REGISTER) == set()
 

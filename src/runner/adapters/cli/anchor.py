@@ -170,6 +170,7 @@ def _print_key(desk: Desk, *, as_json: bool) -> None:
 
 
 def _witness_key(file: Path) -> Key:
+    _require(file, "--witness-key")
     try:
         name, public = parse_vkey(read_text(file).removesuffix("\n"), COSIGNATURE)
     except ValueError:
@@ -178,7 +179,14 @@ def _witness_key(file: Path) -> Key:
     return Key(name=name, public=public, kind=COSIGNATURE)
 
 
+def _require(file: Path, option: str) -> None:
+    """Raise `typer.BadParameter` for a file that is not there: that says nothing of what it would hold."""
+    if not file.exists():
+        raise typer.BadParameter(f"there is no file {file}", param_hint=option)
+
+
 def _carried(file: Path) -> SignedNote:
+    _require(file, "--from-file")
     try:
         return parse_note(read_text(file))
     except ValueError:

@@ -57,7 +57,7 @@ def log_names(folder: Path) -> list[str]:
         names = [entry.name for entry in folder.iterdir() if _NAME.fullmatch(entry.name)]
     except OSError:
         raise TraceError(
-            f"there is no record at {folder}. Fix: run a task first, or name its folder"
+            f"there is no record at {folder}. Fix: run a task first, or name its folder, or its --profile"
         ) from None
     return sorted(names, key=_number)
 

@@ -31,7 +31,7 @@ from runner.adapters.cli.verified import (
     wanted,
 )
 from runner.adapters.ledger.book import Entry, Ledger
-from runner.adapters.ledger.content import Disclosure, commitments, disclose, read_texts
+from runner.adapters.ledger.content import Disclosure, commitments, disclose, read_texts, tried
 from runner.adapters.ledger.material import Given, Selection
 from runner.adapters.ledger.pack import Files, build, check_pack, fingerprint, gather, read_pack, write_pack
 from runner.adapters.ledger.select import Wanted, wanted_runs
@@ -141,25 +141,28 @@ def _make(asked: Asked, target: Path, *, as_json: bool) -> None:
             )
         raise typer.Exit(ledger.verdict.exit)
     files, lines, disclosed = _files(asked, ledger)
+    matched = {} if asked.content is None else tried(asked.content, disclosed)
     write_pack(files, target)
     facts = {
         "pack": str(target),
         "fingerprint": fingerprint(files),
         "files": len(files),
         "lines": lines,
-        "disclosed": disclosed,
+        "disclosed": len(disclosed),
     }
     if as_json:
-        print_json({**facts, **verdict_data(ledger.verdict)})
+        print_json({**facts, "matched": matched, **verdict_data(ledger.verdict)})
     else:
         print_verdict(ledger.verdict)
         print_facts(output(), [(name.capitalize(), str(value)) for name, value in facts.items()])
+        for name, how in matched.items():
+            print_line(output(), f"{name}: matched: {how}")
     if ledger.verdict.exit:
         raise typer.Exit(ledger.verdict.exit)
 
 
-def _files(asked: Asked, ledger: Ledger) -> tuple[Files, int, int]:
-    """Return the files of the pack, and how many lines and disclosed contents are in it."""
+def _files(asked: Asked, ledger: Ledger) -> tuple[Files, int, tuple[Disclosure, ...]]:
+    """Return the files of the pack, how many lines are in it, and the disclosed contents."""
     gathered = gather(ledger, _selection(asked, ledger), whole=asked.whole)
     disclosed = _disclosed(asked, gathered.lines)
     given = Given(
@@ -169,7 +172,7 @@ def _files(asked: Asked, ledger: Ledger) -> tuple[Files, int, int]:
         policy=_policy(asked.profile) if asked.policy else None,
         disclosed=disclosed,
     )
-    return build(gathered, given, ledger.pin), len(gathered.lines), len(disclosed)
+    return build(gathered, given, ledger.pin), len(gathered.lines), disclosed
 
 
 def _selection(asked: Asked, ledger: Ledger) -> Selection:

@@ -152,6 +152,16 @@ def compare(
     _leave(ledger.verdict)
 
 
+@app.command(
+    "list",
+    hidden=True,
+    context_settings={"ignore_unknown_options": True, "allow_extra_args": True},
+)
+def list_command() -> None:
+    """Say how runs are listed."""
+    raise typer.BadParameter("`akaion runs` itself lists them: type it without `list`, options and all")
+
+
 @app.command("drift", epilog="Example:  akaion runs drift --backend remote --at 2026-11-15")
 def drift_command(
     *,
@@ -175,7 +185,10 @@ def drift_command(
     asked = wanted(since, until, backend=backend)
     ledger = open_book(profile, folder, pin, witness)
     sure, unsure = _apart(wanted_runs(ledger, asked))
-    names = sorted({each.backend for run in sure for each in run.inferences})
+    if backend and not sure and not unsure:
+        there = ", ".join(_backends(_apart(wanted_runs(ledger, wanted(since, until)))[0])) or "none"
+        raise typer.BadParameter(f"no backend {backend}; there are: {there}", param_hint="--backend")
+    names = _backends(sure)
     chosen = [name for name in names if backend in {"", name}]
     found = [each for name in chosen if (each := drift(sure, name, moment)) is not None]
     if as_json:
@@ -200,6 +213,10 @@ def _refuse_misplaced(context: typer.Context) -> None:
 def _apart(found: Sequence[Run]) -> tuple[list[Run], list[Run]]:
     """Return the runs that are verified, and the others."""
     return [run for run in found if run.verified], [run for run in found if not run.verified]
+
+
+def _backends(runs_of: Sequence[Run]) -> list[str]:
+    return sorted({each.backend for run in runs_of for each in run.inferences})
 
 
 def _leave(verdict: Verdict) -> None:

@@ -29,7 +29,7 @@ PinOption = Annotated[
 ]
 WitnessOption = Annotated[
     list[Path] | None,
-    typer.Option("--witness", help="The key of a witness whose cosignatures count. Repeatable."),
+    typer.Option("--witness", exists=True, help="The key of a witness whose cosignatures count. Repeatable."),
 ]
 SinceOption = Annotated[
     str | None,
@@ -43,6 +43,8 @@ UntilOption = Annotated[
 ]
 SHOWN: Final = 8
 """Digits of an id that are shown, and at least half of those that choose a run."""
+_MEANS: Final = {"log-open": "a run is at work, or was interrupted"}
+"""What a reason that is met on ordinary days comes from."""
 
 
 def open_book(
@@ -73,7 +75,8 @@ def print_verdict(verdict: Verdict) -> None:
     style = "green" if verdict.word == "PASS" else "bold red" if not verdict.holds else "yellow"
     print_line(output(), f"{verdict.word} (exit {verdict.exit})", style)
     for reason in verdict.reasons:
-        print_line(output(), f"  {reason}", style)
+        means = _MEANS.get(reason.code)
+        print_line(output(), f"  {reason}" if means is None else f"  {reason}: {means}", style)
 
 
 def verdict_data(verdict: Verdict) -> dict[str, object]:

@@ -113,7 +113,8 @@ def _names(folder: Path) -> dict[int, str]:
         found = sorted(path.name for path in folder.iterdir())
     except OSError:
         raise TraceError(
-            f"there is no record at {folder}. Fix: run a task first, or name its folder"
+            f"there is no record at {folder}. Fix: run a task first, or name its folder or profile: "
+            "--folder or --profile"
         ) from None
     return {int(match[1]): name for name in found if (match := _NAME.fullmatch(name))}
 

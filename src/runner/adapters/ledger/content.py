@@ -72,6 +72,28 @@ def disclose(
     return tuple(each for each in found if each.holds)
 
 
+UNMATCHED: Final = (
+    "no: none of these lines commits to the whole file or to a line of it, or the salt was deleted"
+)
+
+
+def tried(folder: Path, disclosed: Sequence[Disclosure]) -> dict[str, str]:
+    """Return for each file that `read_texts` read whether it matched, by its path in `folder`; and why not.
+
+    Raises `OSError` for a file that can no longer be read.
+    """
+    payloads = {each.payload for each in disclosed}
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder).as_posix(): _match(path.read_bytes(), payloads) for path in files}
+
+
+def _match(text: bytes, payloads: set[bytes]) -> str:
+    if {text, text.removesuffix(b"\n").removesuffix(b"\r")} & payloads:
+        return "whole"
+    lines = sum(line in payloads for line in text.splitlines())
+    return f"{lines} of its lines" if lines else UNMATCHED
+
+
 def read_texts(folder: Path) -> tuple[bytes, ...]:
     """Return what may be behind a commitment: each file in `folder`, whole, and each line of it.
 

@@ -162,6 +162,33 @@ def test_show_compare_and_drift_say_what_they_are_for(capsys: pytest.CaptureFixt
     assert (backend["backend"], backend["finding"]) == ("akaion", "too few")
 
 
+def test_what_does_not_fit_says_what_to_type(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    where = ("--folder", str(GOLDEN / "studio"), "--pin", str(GOLDEN / "studio.pin"))
+    assert main(["runs", "list", *where]) == 2
+    assert "type it without `list`" in capsys.readouterr().err
+    assert main(["runs", "drift", "--backend", "foo", *where]) == 2
+    assert "no backend foo; there are: akaion" in capsys.readouterr().err
+    assert main(["runs", *where, "--witness", str(tmp_path / "no-such.vkey")]) == 2
+    assert "no-such.vkey" in capsys.readouterr().err
+    assert main(["runs", "--folder", str(tmp_path / "nowhere")]) == 1
+    assert "--folder or --profile" in capsys.readouterr().err
+
+
+def test_a_log_that_is_open_is_told_as_a_run_at_work(
+    studio: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = max(studio.glob("*.jsonl"))
+    lines = log.read_bytes().splitlines(keepends=True)
+    log.write_bytes(b"".join(lines[:-2]))
+    main(["runs", "--folder", str(studio), "--pin", str(GOLDEN / "studio.pin")])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "log-open" in shown
+    assert "a run is at work, or was interrupted" in shown
+
+
 def test_a_run_is_named_by_at_least_four_digits_that_fit_one(capsys: pytest.CaptureFixture[str]) -> None:
     first, _ = runs("studio")
     where = ("--folder", str(GOLDEN / "studio"), "--pin", str(GOLDEN / "studio.pin"))
