@@ -59,12 +59,16 @@ OPENERS: Final = {
 }
 """Names of functions and classes that reach out of the process, or make what does."""
 ALLOWED: Final = {
+    "adapters/ledger/verdict.py: Popen": "the verifier, in a process of its own",
     "adapters/cli/machine.py: connect_tcp": "`akaion doctor` knocks at an endpoint on loopback",
     "capability/backends/datapizza.py: AsyncClient": "the stage: a transport that sends nothing",
     "capability/backends/datapizza.py: Client": "the stage: a transport that sends nothing",
+    "capability/sandbox/running.py: Popen": "a program that the policy allowed, inside its walls (P2)",
     "capability/transport/child.py: Popen": "an engine in a process of its own, which is told no address",
     "capability/transport/http.py: AsyncHTTPTransport": "the transport",
     "capability/transport/locality.py: getaddrinfo": "what a name means now (I10)",
+    "capability/transport/signer.py: socket": "the signer's socket, a file of this machine",
+    "capability/transport/signerd.py: socket": "the signer's socket, a file of this machine",
 }
 """Where they are called, and why."""
 
