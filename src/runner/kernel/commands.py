@@ -27,6 +27,7 @@ MOST: Final = 64
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,9}[kKMG]?")
 _REVISION: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_./@^~{}:-]{0,199}")
 _OPERATORS: Final = frozenset({";", ";;", "&", "&&", "|", "||", "|&", "!", "\\;", "{", "}"})
+_EXPRESSION: Final = frozenset({"(", ")", "!", ","})
 _REDIRECTION: Final = re.compile(r"[0-9&]?[<>]")
 _SUBSTITUTION: Final = ("$(", "${", "`", "\n", "\r")
 _UNFIT: Final = re.compile("[\0\ud800-\udfff]")
@@ -44,6 +45,7 @@ class Value(StrEnum):
     PATHSPEC = "pathspec"
     """A path of a version store, which may be gone from the folder."""
     REVISION = "revision"
+    """A commit, a range or an object of a version store. A program may take it for a path: judged as both."""
 
 
 class Style(StrEnum):
@@ -101,8 +103,8 @@ class CommandRules:
 class Command:
     """A command that fits its rules: the `rules`, the `arguments` to run it with, and the paths it names.
 
-    `paths` are from the top, as a model names files; without an operand that is one, the folder itself.
-    `present` are those of them that have to be there.
+    `paths` are from the top, as a model names files: every operand that its program may open something by;
+    without one, the folder itself. `present` are those of them that have to be there.
     """
 
     rules: CommandRules
@@ -233,18 +235,21 @@ class _Reader:
             raise _Unfit(f"{rules.name} takes no further operand")
         if kind in {Value.PATH, Value.PATHSPEC}:
             return self._path(word, present=kind is Value.PATH)
-        return _checked(rules, kind, word)
+        checked = _checked(rules, kind, word)
+        if kind is Value.REVISION:
+            self._path(checked, present=False)
+        return checked
 
     def _path(self, word: str, *, present: bool) -> str:
         _refuse_shell(word)
         parts = _joined(self._start, word)
         if parts is None:
-            raise _Unfit(f"a path goes down from {FOLDER} by plain names: no '..', no '/' in front, no '\\'")
+            raise _Unfit(f"what names a file goes down from {FOLDER}: no '..', no '/' in front, no '\\'")
         path = "/".join(parts) or "."
         self.paths.append(path)
         self.present += [path] if present else []
         below = "/".join(parts[len(self._start) :]) or "."
-        return f"./{below}" if below.startswith("-") else below
+        return f"./{below}" if below.startswith("-") or below in _EXPRESSION else below
 
 
 def _apart(rules: CommandRules, words: Sequence[str]) -> tuple[list[str], list[str], list[str] | None]:
@@ -312,7 +317,7 @@ def _checked(rules: CommandRules, allowed: Allowed, word: str) -> str:
 
 def _until_expression(words: Sequence[str]) -> Iterator[str]:
     for word in words:
-        if word.startswith("-") or word in {"(", ")", "!", ","}:
+        if word.startswith("-") or word in _EXPRESSION:
             return
         yield word
 

@@ -58,6 +58,8 @@ def refused(*argv: str, folder: str = ".") -> str:
         (["ls", "--sort", "size", "a/"], ["--sort=size", "--", "a"]),
         (["cat", "./a/b"], ["--", "a/b"]),
         (["cat", "--", "-x"], ["--", "./-x"]),
+        (["find", "./(", "./!", "-empty"], ["./(", "./!", "-empty"]),
+        (["diff", "-r", "a", "b"], ["--no-dereference", "-r", "--", "a", "b"]),
         (["head", "-n", "5", "a"], ["-n", "5", "--", "a"]),
         (["grep", "-rn", "--", "-v", "a"], ["-r", "-n", "--", "-v", "a"]),
         (["grep", "a; rm -rf $(x) `y`", "a"], ["--", "a; rm -rf $(x) `y`", "a"]),
@@ -91,7 +93,9 @@ def test_git_gets_what_turns_off_its_own_ways_out_before_its_subcommand() -> Non
         (["cat", "a/x"], ".", ["a/x"]),
         (["grep", "word", "x"], "a", ["a/x"]),
         (["find", ".", "-empty"], "a", ["a"]),
-        (["git", "log", "main"], "a", ["a"]),
+        (["git", "log", "main"], "a", ["a/main"]),
+        (["git", "diff", "HEAD~1..v1.0", "--", "x"], "a", ["a/HEAD~1..v1.0", "a/x"]),
+        (["git", "log"], "a", ["a"]),
         (["git", "diff", "--", "x"], "a", ["a/x"]),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else value,
@@ -132,6 +136,21 @@ def test_i1_the_paths_of_a_command_are_told_from_the_top(
 def test_i1_what_no_rule_names_is_refused(argv: list[str]) -> None:
     """Abbreviated, combined with what takes a value, glued to its value, too many, too few, or no text."""
     refused(*argv)
+
+
+@pytest.mark.parametrize("subcommand", ["log", "show", "diff", "blame"])
+@pytest.mark.parametrize("word", ["d/../../x", "d/..", "d/../x", "d//x", "d/./../x"])
+def test_i1_a_revision_goes_no_way_that_a_path_may_not(subcommand: str, word: str) -> None:
+    """Git takes it for a path where it can."""
+    for words in ([word], ["a", word], [word, "a"], [word, "--", "a"]):
+        refused("git", subcommand, *words, folder="a")
+
+
+@pytest.mark.parametrize(
+    "word", ["a..b", "a...b", "HEAD^..", "feature/x..main", "HEAD^{/fix}", "HEAD:docs/", "v1^{}"]
+)
+def test_i1_a_range_or_an_object_is_a_revision(word: str) -> None:
+    assert parsed("git", "diff", word, folder="a").arguments[-1] == word
 
 
 def test_i1_no_program_is_granted_by_an_empty_list() -> None:

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 GRANTED: Final = "/granted"
 """Where the granted folders stand for a program, each under its alias."""
 ENVIRONMENT: Final = {
+    "GIT_CEILING_DIRECTORIES": GRANTED,
     "GIT_CONFIG_GLOBAL": "/dev/null",
     "GIT_CONFIG_NOSYSTEM": "1",
     "GIT_NO_LAZY_FETCH": "1",

@@ -96,6 +96,10 @@ class FileText:
     encoding: str
 
 
+class _NotThere(ToolError):
+    """Nothing stands at a path."""
+
+
 class Beneath:
     """What can be read beneath `root`, which is a folder or a single file.
 
@@ -115,10 +119,17 @@ class Beneath:
         with self._opened(parts, _READ) as handle:
             return _kind(os.fstat(handle).st_mode)
 
-    def check_single(self, parts: Sequence[str]) -> None:
-        """Raise `ToolError` for what is not there, is a link, or is a file with a second name."""
-        with self._opened(parts, _READ) as handle:
-            _refuse_second_name(os.fstat(handle))
+    def check_single(self, parts: Sequence[str], *, present: bool = True) -> None:
+        """Raise `ToolError` for a link, a path through one, a file with a second name.
+
+        Also for what is not there, if it has to be `present`.
+        """
+        try:
+            with self._opened(parts, _READ) as handle:
+                _refuse_second_name(os.fstat(handle))
+        except _NotThere:
+            if present:
+                raise
 
     def identity(self) -> Identity:
         """Return which folder or file the root is now; raise `ToolError` if it is neither."""
@@ -175,6 +186,8 @@ class Beneath:
         root = self.enter()
         try:
             handle = self._open(root, parts, flags) if parts else os.dup(root)
+        except FileNotFoundError as problem:
+            raise _NotThere(_reason(problem)) from None
         except OSError as problem:
             raise ToolError(_reason(problem)) from None
         finally:

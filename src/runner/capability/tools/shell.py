@@ -101,7 +101,8 @@ class Shell:
 def _checked(command: Command, roots: Sequence[Root]) -> tuple[str, Sequence[Root]]:
     """Return the folder to start in, and the roots to show: those that a path names, or all.
 
-    Raises `ToolError` for a path that is not there, goes through a link, or lies in no granted folder.
+    Raises `ToolError` for a path that is not there and has to be, goes through a link, is a file with a
+    second name, or lies in no granted folder.
     """
     reached: list[Root] = []
     for path in (command.folder, *command.paths):
@@ -109,8 +110,7 @@ def _checked(command: Command, roots: Sequence[Root]) -> tuple[str, Sequence[Roo
         if place is None:
             continue
         root, parts = place
-        if path == command.folder or path in command.present:
-            Beneath(root).check_single(parts)
+        Beneath(root).check_single(parts, present=path == command.folder or path in command.present)
         if root not in reached:
             reached.append(root)
     return f"{GRANTED}/{command.folder}".rstrip("/"), reached or roots

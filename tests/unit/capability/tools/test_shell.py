@@ -85,6 +85,11 @@ USES = [
     ("git log --since=2000-01-01 -n 1 --format=%s", "First notes"),
     ("git diff", "+quattro"),
     ("git diff --stat HEAD", "1 file changed"),
+    ("git diff a.txt", "+quattro"),
+    ("git diff HEAD..HEAD", "(no output)"),
+    ("git diff HEAD:a.txt a.txt", "+quattro"),
+    ("git diff --cached", "(no output)"),
+    ("git log --oneline a.txt", "First notes"),
     ("git show HEAD:a.txt", "uno\ndue Rossi"),
     ("git show --stat HEAD", "First notes"),
     ("git blame -s a.txt", "uno"),
@@ -162,6 +167,69 @@ def test_p2_a_path_is_checked_as_the_file_tools_check_it(studio: Path, where: st
         with pytest.raises(ToolError, match=reason):
             said(studio, nothing, "cat", f"{prefix}{name}", where=where)
     assert nothing.jobs == []
+
+
+GIT_READINGS = ["diff HEAD:a.txt {}", "diff a.txt {}", "diff HEAD:a.txt -- {}", "blame {}", "log -p -- {}"]
+
+
+@pytest.mark.parametrize("line", GIT_READINGS)
+def test_p2_what_git_may_take_for_a_path_is_checked_as_one(studio: Path, line: str) -> None:
+    """Revision or path: a link, a way through one, a second name. One that is not there is no fault."""
+    nothing = Scripted(Ran(status=0, output=b""))
+    (studio / "link").symlink_to("/etc/passwd")
+    (studio / "through").symlink_to("/etc")
+    (studio / "twin").hardlink_to(studio / "b.txt")
+    refused = ("links are not followed", "links are not followed", "second name")
+    for name, reason in zip(("link", "through/passwd", "twin"), refused, strict=True):
+        with pytest.raises(ToolError, match=reason):
+            said(studio, nothing, "git", *line.format(name).split())
+    assert nothing.jobs == []
+    said(studio, nothing, "git", *line.format("gone/or/a-branch").split())
+    assert len(nothing.jobs) == 1
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("line", ["git diff a.txt b.txt", "git diff -- a.txt b.txt", "git diff sub other"])
+def test_p2_git_compares_no_files_that_are_in_no_repository(
+    tmp_path: Path, launcher: Launcher, line: str
+) -> None:
+    for name in ("a.txt", "b.txt", "sub/x", "other/x"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(f"Rossi in {name}\n", encoding="utf-8")
+    assert "Rossi" not in said(tmp_path, launcher, *line.split())
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+@pytest.mark.parametrize("own", ["nothing", "a repository that is none"])
+@pytest.mark.parametrize("name", ["sub", "a:b"])
+def test_p2_a_repository_above_the_granted_folder_is_not_read(
+    studio: Path, launcher: Launcher, own: str, name: str
+) -> None:
+    granted = studio / name / "granted"
+    (granted / "deeper").mkdir(parents=True)
+    if own != "nothing":
+        (granted / ".git").mkdir()
+    for where in ("studio", "studio/deeper"):
+        for line in ("git show HEAD:a.txt", "git log", "git ls-files"):
+            heard = said(granted, launcher, *line.split(), where=where)
+            assert not any(word in heard for word in ("Rossi", "First", "a.txt\n"))
+            assert "not a git repository" in heard
+
+
+@pytest.mark.parametrize("launcher", LAUNCHERS)
+def test_p2_a_link_that_a_comparison_of_folders_comes_upon_is_not_followed(
+    tmp_path: Path, launcher: Launcher
+) -> None:
+    (tmp_path / "out.txt").write_text("Rossi\n", encoding="utf-8")
+    studio = tmp_path / "studio"
+    for name in ("one", "two"):
+        (studio / name).mkdir(parents=True)
+    (studio / "one" / "x").symlink_to(tmp_path / "out.txt")
+    (studio / "two" / "x").write_text("uno\n", encoding="utf-8")
+    for flags in ("-r", "-rN", "-ruN"):
+        heard = said(studio, launcher, "diff", flags, "one", "two")
+        assert "symbolic link" in heard
+        assert "Rossi" not in heard
 
 
 def test_p2_a_granted_folder_that_was_replaced_is_not_shown(studio: Path) -> None:
