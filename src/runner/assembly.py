@@ -106,6 +106,8 @@ REMOTE: Final = "remote"
 """The names of the two backends a profile configures, as in the trace."""
 OPINION: Final = "opinion"
 """The name of the model that is asked for a second opinion, and for nothing else."""
+KEY_FILE: Final = "device.key"
+"""The file of a device key, in whatever folder; the next one is beside it, with `.next` behind its name."""
 FINDINGS: Final = "backend-caps.json"
 """The file in the home directory that keeps what backends were seen to do."""
 EMBEDDINGS: Final = "embeddings"
@@ -214,7 +216,7 @@ class Runtime:
         self._opinions = _opinions(self._adviser, second_opinions, _blame(source))
         self._embedders = embedders_of(config, self._backends, source)
         remote = config.inference.remote
-        self._credential = None if remote is None or to_read else _credential(remote, source)
+        self._credential = None if remote is None or to_read else _credential(remote, source, self._places)
         self._opened: Perimeter | None = None
 
     # --- what callers use ------------------------------------------------------------------------
@@ -395,20 +397,20 @@ class Runtime:
 
     def _compile_policy(self) -> Policy:
         home = akaion_home()
-        untouchable = [self._places.key.parent, self._places.salts.parent, self._places.pin.parent]
+        untouchable = [*own_folders(self._places)]
         remote = self.config.inference.remote
-        credential = None if remote is None else _credential_file(remote, self._source)
+        credential = None if remote is None else _credential_file(remote, self._source, self._places)
         untouchable += [] if credential is None else [credential]
         untouchable += [] if self._places.signer is None else [self._places.signer]
-        registers = _register_paths(self.config, self._source).values()
+        registers = _register_paths(self.config, self._source, self._places).values()
         unwritable = (*untouchable, self._places.trace, home, self._source.path, *registers)
         return compile_policy(
             self.config.policy.grants,
             self._tools,
             host_tools=self._host_tools,
             resolve=lambda path, where: str(self._source.resolve(path, where)),
-            unwritable=[str(path) for path in unwritable if path is not None],
-            untouchable=[str(path) for path in untouchable],
+            unwritable=[os.path.realpath(path) for path in unwritable if path is not None],
+            untouchable=[os.path.realpath(path) for path in untouchable],
             blame=_blame(self._source),
         )
 
@@ -560,11 +562,34 @@ def places_of(config: Config, source: ProfileSource) -> Places:
     book = sha256(str(trace).encode("utf-8", "surrogateescape")).hexdigest()[:16]
     return Places(
         trace=trace,
-        key=keys / "device.key",
+        key=keys / KEY_FILE,
         signer=source.resolve(named.signer, ("trace", "custody")) if named.signer else None,
         pin=home / "state" / f"{book}.pin",
         salts=home / "vault" / "salts",
     )
+
+
+def own_folders(places: Places) -> tuple[Path, ...]:
+    """Return the folders of keys, maps and pins, without links: those of `places` and those of the home.
+
+    No grant reaches them, and nothing that a profile names is read from them (I5). The keys of the home count
+    where the profile keeps its own elsewhere too: they are another profile's.
+    """
+    folders = (places.key.parent, akaion_home() / "keys", places.salts.parent, places.pin.parent)
+    return tuple(dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders))
+
+
+def _read_from(path: str, where: tuple[str, ...], source: ProfileSource, places: Places) -> Path:
+    """Return the file `path`, named at `where`, which the runner reads for what is in it.
+
+    Raises `ConfigError` for one of the perimeter's own: a credential leaves, and a key must not (I5).
+    """
+    found = source.resolve(path, where)
+    own = any(found.is_relative_to(folder) for folder in own_folders(places))
+    if own or found.name in (KEY_FILE, f"{KEY_FILE}.next"):
+        problem, fix = "the perimeter's keys lie here", "name a file of your own, in a folder without them"
+        raise ConfigError([_blame(source)(where, problem, fix)])
+    return found
 
 
 def _by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
@@ -636,7 +661,8 @@ def rules_of(config: Config, registers: Registers, *, key: bytes, ours: Sequence
 
 def register_lines(config: Config, source: ProfileSource) -> dict[str, tuple[Listed, ...]]:
     """Return the lines of the registers the profile names; raise `ConfigError` for one of wrong shape."""
-    return {name: read_register(path) for name, path in _register_paths(config, source).items()}
+    paths = _register_paths(config, source, places_of(config, source))
+    return {name: read_register(path) for name, path in paths.items()}
 
 
 def _registers(config: Config, source: ProfileSource, key: bytes) -> Registers:
@@ -649,12 +675,16 @@ def _registers(config: Config, source: ProfileSource, key: bytes) -> Registers:
     )
 
 
-def _register_paths(config: Config, source: ProfileSource) -> dict[str, Path]:
-    """Return where the registers that the profile names lie, by name."""
+def _register_paths(config: Config, source: ProfileSource, places: Places) -> dict[str, Path]:
+    """Return where the registers that the profile names lie, by name; raise `ConfigError`."""
     named = config.perimeter.registers
     paths = {"clients": named.clients, "own_identity": named.own_identity, "public": named.public}
     where = ("perimeter", "registers")
-    return {name: source.resolve(path, (*where, name)) for name, path in paths.items() if path is not None}
+    return {
+        name: _read_from(path, (*where, name), source, places)
+        for name, path in paths.items()
+        if path is not None
+    }
 
 
 def engines_of(config: Config, source: ProfileSource) -> dict[str, EngineTransport]:
@@ -819,21 +849,21 @@ def _server_check(local: LocalInference | None, endpoint: Endpoint) -> ServerChe
             assert_never(local.runtime)
 
 
-def _credential(remote: RemoteInference, source: ProfileSource) -> Credential | None:
+def _credential(remote: RemoteInference, source: ProfileSource, places: Places) -> Credential | None:
     """Return the credential of a remote backend, in the header its protocol wants it in."""
     if remote.credential is None:
         return None
     header = "x-api-key" if remote.backend == "anthropic" else BEARER
-    return read_credential(remote.credential, resolve=_finder(source), header=header)
+    return read_credential(remote.credential, resolve=_finder(source, places), header=header)
 
 
-def _credential_file(remote: RemoteInference, source: ProfileSource) -> Path | None:
-    """Return the file that holds the credential of a remote backend, if one does."""
-    return None if remote.credential is None else credential_file(remote.credential, _finder(source))
+def _credential_file(remote: RemoteInference, source: ProfileSource, places: Places) -> Path | None:
+    """Return the file that holds the credential of a remote backend, if one does; raise `ConfigError`."""
+    return None if remote.credential is None else credential_file(remote.credential, _finder(source, places))
 
 
-def _finder(source: ProfileSource) -> Callable[[str], Path]:
-    return lambda path: source.resolve(path, ("inference", "remote", "credential"))
+def _finder(source: ProfileSource, places: Places) -> Callable[[str], Path]:
+    return lambda path: _read_from(path, ("inference", "remote", "credential"), source, places)
 
 
 def _address(endpoint: str, where: tuple[str, ...], blame: Blame) -> Address:

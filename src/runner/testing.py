@@ -101,11 +101,15 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calling:
-    """A scripted reply with `calls` in the runtime's protocol: names, and arguments as text or an object."""
+    """A scripted reply with `calls` in the runtime's protocol: names, and arguments as text or an object.
+
+    `tokens` is the count it reports; None for the words of its text.
+    """
 
     calls: Sequence[tuple[str, str | JsonObject]]
     text: str = ""
     finish: str = "tool_calls"
+    tokens: int | None = None
 
 
 Reply: TypeAlias = str | JsonObject | Truncated | Calling | Exception | Callable[[InferenceRequest], str]
@@ -215,8 +219,9 @@ class ScriptedDecoder:
         if self._status != 200 or not self._lines or "finish" not in self._lines[-1]:  # noqa: PLR2004 - HTTP
             raise BackendError(f"the scripted backend answered {self._status} or broke off")
         text = "".join(str(line.get("text", "")) for line in self._lines)
-        usage = Usage(completion_tokens=len(text.split()))
         last = cast("dict[str, Any]", self._lines[-1])
+        counted = last["tokens"]
+        usage = Usage(completion_tokens=len(text.split()) if counted is None else counted)
         calls = tuple(WrittenCall(name=name, arguments=arguments) for name, arguments in last["calls"])
         return InferenceReply(text=text, finish=str(last["finish"]), usage=usage, calls=calls)
 
@@ -245,9 +250,10 @@ class ScriptedTransport:
         if position >= len(self._replies):
             raise TransportError(f"the script has {len(self._replies)} replies and was asked for one more")
         reply = self._replies[position]
-        calls = list(reply.calls) if isinstance(reply, Calling) else []
+        calling = reply if isinstance(reply, Calling) else Calling(calls=())
         text, finish = self._answer(reply, wire)
-        yield WireReply(status=200, chunks=_scripted_chunks(text, finish, calls))
+        end = {"finish": finish, "calls": list(calling.calls), "tokens": calling.tokens}
+        yield WireReply(status=200, chunks=_scripted_chunks(text, end))
 
     def _answer(self, reply: Reply, wire: WireRequest) -> tuple[str, str]:
         match reply:
@@ -343,11 +349,9 @@ async def _one_chunk(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-async def _scripted_chunks(
-    text: str, finish: str, calls: Sequence[tuple[str, str | JsonObject]]
-) -> AsyncIterator[bytes]:
+async def _scripted_chunks(text: str, end: Mapping[str, Any]) -> AsyncIterator[bytes]:
     lines = [{"text": piece} for piece in _pieces(text)]
-    for line in [*lines, {"finish": finish, "calls": calls}]:
+    for line in [*lines, end]:
         yield json.dumps(line).encode("utf-8") + b"\n"
 
 

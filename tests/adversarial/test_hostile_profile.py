@@ -3,6 +3,7 @@
 
 import os
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from runner import ConfigError, open_profile
 from runner.adapters.cli.needs import checks
+from runner.assembly import construct
 from runner.capability.credentials import read_credential
 from runner.capability.profile import read_profile
 from runner.capability.registers import read_register
@@ -141,6 +143,68 @@ def test_i5_no_grant_reaches_the_credential_file(granted: str, practice: Path, t
     with pytest.raises(ConfigError, match="the perimeter's keys lie here") as caught:
         open_profile(file)
     assert caught.value.mistakes[0].line == 2
+
+
+OWN = ["home/keys/device.key", "home/keys/token", "home/vault/salts", "home/state/book.pin", "a/device.key"]
+
+
+def one_line(place: Path) -> Path:
+    """Make a private file of one line of hex at `place`, as a device key is."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("5f" * 32 + "\n", encoding="ascii")
+    place.chmod(0o600)
+    return place
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["own", "elsewhere"])
+@pytest.mark.parametrize("name", OWN)
+def test_i5_a_key_is_no_credential(name: str, tmp_path: Path, *, elsewhere: bool) -> None:
+    """It would leave as a bearer token: neither a profile at work nor one that is read names it."""
+    file = one_line(tmp_path / name)
+    given = attached(credential=f"file:{file}")
+    trace = {"keys": str(tmp_path / "other")} if elsewhere else {}
+    for make in (open_profile, partial(construct, to_read=True)):
+        with pytest.raises(ConfigError, match="the perimeter's keys lie here") as caught:
+            make("attached", trace=trace, **given)
+        assert [each.where for each in caught.value.mistakes] == ["inference.remote.credential"]
+
+
+def test_i5_a_key_where_the_profile_keeps_it_is_no_credential(tmp_path: Path) -> None:
+    file = one_line(tmp_path / "other" / "token")
+    trace = {"keys": str(tmp_path / "other")}
+    with pytest.raises(ConfigError, match="the perimeter's keys lie here"):
+        open_profile("attached", trace=trace, **attached(credential=f"file:{file}"))
+    open_profile("attached", **attached(credential=f"file:{file}"))
+
+
+def test_i5_a_second_name_of_a_key_is_no_credential(home: Path, practice: Path) -> None:
+    file = one_line(home / "keys" / "device.key")
+    (practice / "token").hardlink_to(file)
+    with pytest.raises(ConfigError, match="its file has more than one name"):
+        open_profile("attached", **attached(credential=f"file:{practice / 'token'}"))
+    (practice / "link").symlink_to(file)
+    with pytest.raises(ConfigError, match="the perimeter's keys lie here"):
+        open_profile("attached", **attached(credential=f"file:{practice / 'link'}"))
+
+
+@pytest.mark.parametrize("register", ["clients", "own_identity", "public"])
+@pytest.mark.parametrize("name", OWN)
+def test_i5_a_key_is_no_register(register: str, name: str, tmp_path: Path) -> None:
+    file = one_line(tmp_path / name)
+    with pytest.raises(ConfigError, match="the perimeter's keys lie here") as caught:
+        open_profile("attached", perimeter={"registers": {register: str(file)}}, **attached())
+    assert [each.where for each in caught.value.mistakes] == [f"perimeter.registers.{register}"]
+
+
+def test_i5_no_grant_reaches_keys_through_a_home_that_is_a_link_nor_those_of_another_profile(
+    practice: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys = one_line(tmp_path / "real" / "keys" / "device.key").parent
+    (tmp_path / "linked").symlink_to(tmp_path / "real")
+    monkeypatch.setenv("AKAION_HOME", str(tmp_path / "linked"))
+    for trace in ({}, {"keys": str(practice)}):
+        with pytest.raises(ConfigError, match="the perimeter's keys lie here"):
+            open_profile("attached", trace=trace, **attached(keys))
 
 
 def test_i5_a_credential_file_is_found_from_the_profiles_folder(

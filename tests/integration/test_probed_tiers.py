@@ -14,7 +14,7 @@ from typing import Any
 
 import anyio
 import pytest
-from runtimes import Answer, Asked, ChatServer, OllamaServer, as_json, llama_server, serving
+from runtimes import Answer, Asked, ChatServer, OllamaServer, as_json, llama_server, serving, vllm
 
 from runner import HostTool, Runtime, open_profile
 from runner.agent.steps import Event, RunResult, StopReason
@@ -260,3 +260,43 @@ def test_i7_no_byte_of_a_probe_depends_on_what_a_task_is_about(
         seen.append([_settled(body) for body in server.posts])
     assert seen[0] == seen[1]
     assert len(seen[0]) == 5
+
+
+class CutOff(Model):
+    """A vLLM whose token limit falls behind the first argument of a call: it says `tool_calls` of that."""
+
+    def _turn(self, asked: Asked) -> dict[str, Any]:  # noqa: ARG002 - every reply is the same call
+        arguments = '{"amount": 12}'
+        function = {"name": "transfer", "arguments": arguments}
+        return {"content": None, "tool_calls": [{"id": "c1", "type": "function", "function": function}]}
+
+    def answer(self, method: str, path: str, asked: Asked) -> Answer | None:
+        found = super().answer(method, path, asked)
+        if method == "GET" or found is None:
+            return found
+        most = asked.get("max_tokens") or asked["max_completion_tokens"]
+        taken = f'"completion_tokens": {most}'.encode()
+        return found[0], found[1].replace(b'"completion_tokens": 7', taken)
+
+
+def test_p2_a_call_that_took_all_the_tokens_of_its_reply_never_runs() -> None:
+    """Its other arguments were still to come: what was parsed of it is not what the model meant."""
+    ran: list[int] = []
+
+    def transfer(amount: int, to: str = "general account") -> str:
+        """Move money."""
+        ran.append(amount)
+        return to
+
+    known = vllm()
+    server = CutOff(holds=known.holds, served=known.served)
+    local = {"runtime": "vllm", "model": "m", "tier": "native"}
+    with serving(server) as url:
+        inference = {"prefer": "local", "local": {**local, "endpoint": url}, "remote": None}
+        policy = {"grants": [{"tool": "transfer", "trusted": True}]}
+        with open_profile("attached", tools=[HostTool(transfer)], policy=policy, inference=inference) as rt:
+            rt.loop().run("Move 12.")
+            failures = {each.get("failure") for each in bodies(rt, "egress_result")}
+    assert any(turn.get("tools") for turn in server.turns)
+    assert ran == []
+    assert "truncated" in failures

@@ -24,8 +24,8 @@ def read_regular(
     """Return the bytes of the regular file at `path`, at most `most` of them.
 
     Raises what `refuse` makes of the reason, such as "is not a regular file", for a pipe, a device or a
-    folder, a larger file, a path or file that the system does not open, and, with `private`, a link and a
-    file that others than its owner may touch.
+    folder, a larger file, a path or file that the system does not open, and, with `private`, a link, a
+    file of more than one name, and one that others than its owner may touch.
     """
     try:
         handle = os.open(path, _FLAGS | (_NO_LINK if private else 0))
@@ -35,6 +35,8 @@ def read_regular(
                 raise refuse("is not a regular file")
             if private and about.st_mode & _OTHERS:
                 raise refuse("can be read by others")
+            if private and about.st_nlink != 1:
+                raise refuse("has more than one name")
             with os.fdopen(handle, "rb", closefd=False) as file:
                 data = file.read(most + 1)
         finally:

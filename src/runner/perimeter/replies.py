@@ -85,7 +85,7 @@ def hear(reply: InferenceReply, asked: Asked, reader: CallReader | None) -> Hear
         return Heard(reply=reply)
     if asked.tier is Tier.TEXT and reply.calls:
         return Heard(reply=reply)
-    read = reader.read(reply.text, asked.offered, finished=reply.finish in ENDED)
+    read = reader.read(reply.text, asked.offered, finished=was_ended(reply, asked.request))
     if asked.tier is Tier.NATIVE:
         return Heard(reply=reply, stray=read.failure is None)
     return Heard(reply=replace(reply, calls=read.calls), read=read)
@@ -97,9 +97,9 @@ def understood(heard: Heard, asked: Asked) -> Understood:
         case None:
             return Understood()
         case Tier.CONSTRAINED:
-            return Understood(value=_value(heard.reply, asked.request.schema or {}))
+            return Understood(value=_value(heard.reply, asked.request))
         case Tier.NATIVE | Tier.TEXT:
-            _check_whole(heard, asked.tier)
+            _check_whole(heard, asked, asked.tier)
             calls = enumerate(heard.reply.calls, start=1)
             return Understood(calls=tuple(_judged(call, asked.offered, number) for number, call in calls))
 
@@ -119,29 +119,43 @@ def understood_twice(raw: Heard, shown: Heard, asked: Asked, sent: Asked) -> tup
         return understood(raw, asked), said
 
 
-def _value(reply: InferenceReply, schema: JsonObject) -> Any:  # noqa: ANN401 - parsed JSON
-    _check_ended(reply)
+def was_ended(reply: InferenceReply, request: InferenceRequest) -> bool:
+    """Return whether the model ended `reply` to `request`: by its last word, and by its count of tokens.
+
+    A server may name what it read of a reply that its limit cut, as vLLM does with `tool_calls`. So one that
+    took all its tokens is cut off, whatever its word. A model may also end in the last of them: that is not
+    to be told apart, and it is asked once more with more room. A runtime that counts nothing reports 0.
+    """
+    return reply.finish in ENDED and not _took_all(reply, request)
+
+
+def _took_all(reply: InferenceReply, request: InferenceRequest) -> bool:
+    return reply.usage.completion_tokens >= request.max_tokens
+
+
+def _value(reply: InferenceReply, request: InferenceRequest) -> Any:  # noqa: ANN401 - parsed JSON
+    _check_ended(reply, request)
     try:
         value = parse_json(reply.text)
     except ValueError:
         _refuse(CallFailure.MALFORMED_JSON, "the reply is not JSON")
-    if not fits(value, schema):
+    if not fits(value, request.schema or {}):
         _refuse(CallFailure.SCHEMA_VIOLATION, "the reply does not fit its schema")
     return value
 
 
-def _check_ended(reply: InferenceReply) -> None:
+def _check_ended(reply: InferenceReply, request: InferenceRequest) -> None:
     """Raise `ReplyInvalid` for a reply that its model did not end: what is missing may be what matters."""
-    if reply.finish == CUT_OFF:
+    if reply.finish == CUT_OFF or _took_all(reply, request):
         _refuse(CallFailure.TRUNCATED, "the reply reached its token limit before it was complete")
-    if reply.finish not in ENDED:
+    if not was_ended(reply, request):
         _refuse(CallFailure.TRUNCATED, "the runtime ended the reply, not the model")
 
 
-def _check_whole(heard: Heard, tier: Tier) -> None:
+def _check_whole(heard: Heard, asked: Asked, tier: Tier) -> None:
     """Raise `ReplyInvalid` for a reply that is cut off, empty, endless, or says a call where none is read."""
     reply, read = heard.reply, heard.read
-    _check_ended(reply)
+    _check_ended(reply, asked.request)
     if heard.stray and reply.calls:
         _refuse(CallFailure.AMBIGUOUS, "calls stand in the text of the reply, and others beside it")
     if heard.stray:

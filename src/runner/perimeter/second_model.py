@@ -27,7 +27,7 @@ from runner.perimeter.client import Registration
 from runner.perimeter.exchange import exchange
 from runner.perimeter.probe import egress_record
 from runner.perimeter.release import Checked
-from runner.perimeter.replies import ENDED
+from runner.perimeter.replies import was_ended
 from runner.perimeter.results import encoded, failures_on_record, record_result
 from runner.perimeter.second import QUESTION, ask_about, parse_answer, windows
 from runner.perimeter.task import Task
@@ -115,7 +115,7 @@ class LocalModel:
                     )
                 size = len(reply.text.encode("utf-8", "surrogatepass"))
                 record_result(gate.trace, sent, "ok", task=task.id, size=size, usage=reply.usage)
-                if reply.finish not in ENDED:
+                if not was_ended(reply, request):
                     raise BackendError("truncated: the model did not end its answer")
                 return parse_answer(reply.text)
             case _:

@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Final
 
-from runner.kernel.config import Config, RemoteInference
+from runner.kernel.config import Config, InferenceConfig, LocalInference, RemoteInference
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Root
+from runner.perimeter.flows import FREE
 from runner.perimeter.loosened import loosened, sink_in_words
 from runner.perimeter.policy import Policy, ToolGrant
 from runner.perimeter.task import FILE_DEFAULT
@@ -68,7 +69,7 @@ def _egress(old: Config, new: Config) -> Iterator[_Difference]:
         yield _Difference(
             permits=f"content up to class {after.max_egress_class} may leave", place=before.max_egress_class
         )
-    yield from _remote(old.inference.remote, new.inference.remote)
+    yield from _models(old.inference, new.inference)
     if (before.redaction, after.redaction) == ("off", "on"):
         yield _Difference(permits="C2 content may leave once what detectors find in it is replaced by tokens")
     if (before.declassification, after.declassification) == ("off", "ask"):
@@ -86,13 +87,20 @@ def _egress(old: Config, new: Config) -> Iterator[_Difference]:
     yield from _registers(before.registers.model_dump(), after.registers.model_dump())
 
 
+def _models(old: InferenceConfig, new: InferenceConfig) -> Iterator[_Difference]:
+    yield from _remote(old.remote, new.remote)
+    yield from _servers(old.local, new.local)
+    if old.remote is not None and (old.prefer, new.prefer) == ("local", "remote"):
+        yield _Difference(permits="tasks ask the remote model", place="the local one")
+
+
 def _remote(old: RemoteInference | None, new: RemoteInference | None) -> Iterator[_Difference]:
     if new is None:
         return
     where = f"the model {new.model} at {new.endpoint}"
     if old is None:
         yield _Difference(permits=f"{where} may be asked", place="no remote model")
-        return
+        old = new.model_copy(update={"embeddings": None, "credential": None})
     if (old.endpoint, old.model, old.backend) != (new.endpoint, new.model, new.backend):
         yield _Difference(permits=f"{where} may be asked", place=f"{old.model} at {old.endpoint}")
     if (new.max_class or "C1") > (old.max_class or "C1"):
@@ -100,8 +108,29 @@ def _remote(old: RemoteInference | None, new: RemoteInference | None) -> Iterato
             permits=f"it may be sent content up to class {new.max_class or 'the ceiling'}",
             place=old.max_class or "",
         )
-    if new.embeddings is not None and old.embeddings is None:
-        yield _Difference(permits=f"texts may be sent to its embedding model {new.embeddings}")
+    if new.embeddings not in (None, old.embeddings):
+        yield _Difference(
+            permits=f"texts may be sent to its embedding model {new.embeddings}", place=old.embeddings or ""
+        )
+    if new.credential not in (None, old.credential):
+        yield _Difference(
+            permits=f"it is sent the credential {new.credential}", place=old.credential or "none"
+        )
+
+
+def _servers(old: LocalInference | None, new: LocalInference | None) -> Iterator[_Difference]:
+    """Yield each server that gets what a local model gets, and got none of it."""
+    known, named = _served_at(old), _served_at(new)
+    for endpoint in sorted(named - known):
+        yield _Difference(
+            permits=f"the server at {endpoint} gets what a local model gets",
+            place=", ".join(sorted(known)) or "no server",
+        )
+
+
+def _served_at(local: LocalInference | None) -> set[str]:
+    named = () if local is None else (local.endpoint, local.embeddings_endpoint)
+    return {endpoint for endpoint in named if endpoint is not None}
 
 
 def _registers(old: dict[str, str | None], new: dict[str, str | None]) -> Iterator[_Difference]:
@@ -125,6 +154,8 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
             words = f"{_roots_in_words(grant)}{sink_in_words(grant.flow.sink)}"
             yield _Difference(permits=f"{tool} may be called{asks}: {words}")
             yield from _programs(grant, replace(grant, binaries=None))
+            for permits, _ in loosened(tool, FREE, grant.flow):
+                yield _Difference(permits=permits)
             continue
         if was.ask and not grant.ask:
             yield _Difference(permits=f"{tool} may be called without asking")
@@ -153,7 +184,7 @@ def _root(tool: str, root: Root, was: ToolGrant) -> Iterator[_Difference]:
     """Yield what `tool` may do at `root` that it could not: no old root holds it, or holds it closer."""
     covering = [other for other in was.roots if PurePath(root.path).is_relative_to(other.path)]
     if not covering:
-        yield _Difference(permits=f"{tool} may reach {root.path} ({_class_in_words(root)})")
+        yield _Difference(permits=f"{tool} may reach {_root_in_words(root)}")
         return
     nearest = max(covering, key=lambda other: len(PurePath(other.path).parts))
     if _class_of(root) < _class_of(nearest):
@@ -179,6 +210,10 @@ def _class_in_words(root: Root) -> str:
 
 
 def _roots_in_words(grant: ToolGrant) -> str:
-    return (
-        ", ".join(f"{root.path} ({_class_in_words(root)})" for root in grant.roots) or "it reaches no folder"
-    )
+    return ", ".join(map(_root_in_words, grant.roots)) or "it reaches no folder"
+
+
+def _root_in_words(root: Root) -> str:
+    """Return a root that is new, with all that its grant says of what lies there."""
+    redactable = ", and may leave as C1 once nothing is found in it" if root.redactable else ""
+    return f"{root.path} ({_class_in_words(root)}{redactable})"

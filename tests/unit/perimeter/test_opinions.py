@@ -310,6 +310,7 @@ NONSENSE: Mapping[str, Any] = {
     "cut": Truncated(text='{"reason":"no'),
     "cut-but-whole": Truncated(text=say("none")),
     "ended-by-the-runtime": Calling(calls=(), text=say("none"), finish="content_filter"),
+    "all-its-tokens": Calling(calls=(), text=say("none"), finish="stop", tokens=16),
     "empty": "",
     "too-long": say("none") + " " * 10_000,
     "refused": BackendError("the server answered 500"),

@@ -7,7 +7,7 @@ import pytest
 
 from runner.capability.textcalls import TextCallReader
 from runner.kernel.errors import ReplyInvalid
-from runner.kernel.inference import InferenceReply, InferenceRequest, WrittenCall
+from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WrittenCall
 from runner.kernel.messages import ToolSpec
 from runner.kernel.tiers import CallFailure, Tier
 from runner.perimeter.replies import Asked, hear, understood
@@ -49,6 +49,21 @@ def test_a_reply_that_its_model_ended_is_used(tier: Tier, finish: str) -> None:
 @pytest.mark.parametrize("finish", FILTERED, ids=lambda word: word or "empty")
 def test_p2_a_reply_that_its_model_did_not_end_is_not(tier: Tier, finish: str) -> None:
     assert outcome(tier, finish=finish, **REPLIES[tier]) is CallFailure.TRUNCATED
+
+
+@pytest.mark.parametrize("tier", list(Tier))
+@pytest.mark.parametrize("finish", ["stop", "tool_calls", "tool_use"])
+def test_p2_a_reply_that_took_all_its_tokens_is_cut_off_whatever_its_word(tier: Tier, finish: str) -> None:
+    """A server says `tool_calls` of what it could read of a reply that its limit cut."""
+    most = ASKED[tier].request.max_tokens
+    for tokens, comes_to in (
+        (0, 1),
+        (most - 1, 1),
+        (most, CallFailure.TRUNCATED),
+        (most + 1, CallFailure.TRUNCATED),
+    ):
+        usage = Usage(completion_tokens=tokens)
+        assert outcome(tier, finish=finish, usage=usage, **REPLIES[tier]) == comes_to
 
 
 @pytest.mark.parametrize("text", ["", "Done.", WRITTEN, f"{WRITTEN}{WRITTEN[:20]}"], ids=str)

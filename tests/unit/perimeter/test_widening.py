@@ -3,18 +3,19 @@
 
 from collections.abc import Mapping
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final, get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.kernel.config import parse_config
+from runner.kernel.config import Config, parse_config
 from runner.kernel.decisions import Deny
 from runner.kernel.errors import Mistake
 from runner.kernel.labels import Label
 from runner.kernel.messages import Block, BlockKind, ToolCall
 from runner.kernel.ports import Effect
+from runner.kernel.sections import Section
 from runner.perimeter.grants import compile_policy
 from runner.perimeter.lint import lint
 from runner.perimeter.policy import decide, narrow
@@ -106,6 +107,15 @@ WIDER: dict[str, tuple[dict[str, Any], str]] = {
         {"inference": {"remote": {"embeddings": "vectors"}}},
         "texts may be sent to its embedding model vectors",
     ),
+    "credential": (
+        {"inference": {"remote": {"credential": "file:/k/token"}}},
+        "it is sent the credential file:/k/token; before: none",
+    ),
+    "server": (
+        {"inference": {"local": {"runtime": "vllm", "endpoint": "http://127.0.0.1:1"}}},
+        "the server at http://127.0.0.1:1 gets what a local model gets; before: no server",
+    ),
+    "first": ({"inference": {"prefer": "remote"}}, "tasks ask the remote model; before: the local one"),
     "own identity": (
         {"perimeter": {"registers": {"own_identity": "me.yaml"}}},
         "what the register me.yaml lists counts as no secret",
@@ -115,6 +125,10 @@ WIDER: dict[str, tuple[dict[str, Any], str]] = {
         "list_dir may be called: /s/rossi (C2 by default)",
     ),
     "path": (grant(paths=["/s/rossi", "/s/bianchi"]), "read_file may reach /s/bianchi (C2 by default)"),
+    "path that is redactable": (
+        grant(paths=["/s/rossi", {"path": "/s/bianchi", "redactable": True}]),
+        "read_file may reach /s/bianchi (C2 by default, and may leave as C1 once nothing is found in it)",
+    ),
     "parent": (grant(paths=["/s"]), "read_file may reach /s (C2 by default)"),
     "class": (
         grant(paths=[{"path": "/s/rossi", "class": "C1"}]),
@@ -137,6 +151,152 @@ def test_i1_what_a_change_opens_is_said_and_its_reverse_opens_nothing_of_it(name
     assert newly_permitted(permissions(change), permissions(change)) == ()
     lost = no_longer_permitted(permissions(change), permissions({}))
     assert lost == tuple(each.replace("; before: ", "; now: ") for each in said)
+
+
+@pytest.mark.parametrize(
+    ("key", "sentence"),
+    [
+        ("embeddings", "texts may be sent to its embedding model {new}; before: {old}"),
+        ("credential", "it is sent the credential {new}; before: {old}"),
+    ],
+)
+def test_i1_another_embedding_model_and_another_credential_are_said(key: str, sentence: str) -> None:
+    old, new = ("env:OLD", "env:NEW") if key == "credential" else ("e1", "e2")
+    before, after = (permissions({"inference": {"remote": {key: word}}}) for word in (old, new))
+    assert newly_permitted(before, after) == (sentence.format(new=new, old=old),)
+    assert newly_permitted(after, before) == (sentence.format(new=old, old=new),)
+
+
+def test_i1_a_new_remote_model_is_said_with_what_it_gets() -> None:
+    gets = {"embeddings": "e1", "credential": "env:TOKEN"}
+    remote = permissions({"inference": {"remote": gets}})
+    none = permissions({"inference": {"remote": None}})
+    assert newly_permitted(none, remote) == (
+        "the model large at https://a.example may be asked; before: no remote model",
+        "texts may be sent to its embedding model e1",
+        "it is sent the credential env:TOKEN; before: none",
+    )
+
+
+def test_i1_a_new_tool_is_said_with_what_its_results_count_for_and_what_may_leave() -> None:
+    new = {
+        "tool": "list_dir",
+        "paths": [{"path": "/s/rossi", "redactable": True}],
+        "reads": {"class": "C0", "integrity": "practice"},
+    }
+    host = frozenset({"list_dir"})
+    added = permissions({"policy": {"grants": [new]}}, host=host)
+    assert newly_permitted(permissions({"policy": {"grants": []}}), added) == (
+        ("list_dir may be called: /s/rossi (C2 by default, and may leave as C1 once nothing is found in it)"),
+        "what list_dir returns counts as class C0",
+        "what list_dir returns may vouch for values",
+    )
+
+
+# --- every key of a profile is compared, or cannot widen ----------------------------------------------
+
+COMPARED: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
+    "perimeter.max_egress_class": ({}, WIDER["ceiling"][0]),
+    "perimeter.classifier": ({}, WIDER["opinion"][0]),
+    "perimeter.classifier_fault": ({}, WIDER["fault"][0]),
+    "perimeter.redaction": ({}, WIDER["redaction"][0]),
+    "perimeter.declassification": ({}, WIDER["declassification"][0]),
+    "perimeter.locality_required.C2": (
+        {"perimeter": {"locality_required": {"C2": "L1"}}},
+        {"perimeter": {"locality_required": {"C2": "L0"}}},
+    ),
+    "perimeter.locality_required.C3": ({}, WIDER["grade"][0]),
+    "perimeter.registers.clients": (
+        {"perimeter": {"registers": {"clients": "a.csv"}}},
+        {"perimeter": {"registers": {"clients": "b.csv"}}},
+    ),
+    "perimeter.registers.own_identity": ({}, WIDER["own identity"][0]),
+    "perimeter.registers.public": ({}, {"perimeter": {"registers": {"public": "p.csv"}}}),
+    "policy.grants.tool": ({}, WIDER["tool"][0]),
+    "policy.grants.paths.path": ({}, WIDER["path"][0]),
+    "policy.grants.paths.class": ({}, WIDER["class"][0]),
+    "policy.grants.paths.matter": (grant(paths=[{"path": "/s/rossi", "matter": "rossi"}]), grant()),
+    "policy.grants.paths.redactable": ({}, WIDER["redactable"][0]),
+    "policy.grants.approval": (grant(approval="ask"), grant()),
+    "policy.grants.calls": (grant(calls=2), grant(calls=3)),
+    "policy.grants.arguments": (grant(arguments={"path": {"max_length": 9}}), grant()),
+    "policy.grants.sink": (grant(sink={"to": "network", "max_class": "C1"}), grant()),
+    "inference.prefer": ({}, WIDER["first"][0]),
+    "inference.local.endpoint": ({}, WIDER["server"][0]),
+    "inference.local.embeddings_endpoint": (
+        {"inference": {"local": {"runtime": "vllm", "endpoint": "http://127.0.0.1:1", "embeddings": "e"}}},
+        {"inference": {"local": {"embeddings_endpoint": "http://127.0.0.1:2"}}},
+    ),
+    "inference.remote.backend": ({}, {"inference": {"remote": {"backend": "openai"}}}),
+    "inference.remote.endpoint": ({}, WIDER["endpoint"][0]),
+    "inference.remote.model": ({}, {"inference": {"remote": {"model": "larger"}}}),
+    "inference.remote.max_class": ({}, WIDER["its class"][0]),
+    "inference.remote.credential": ({}, WIDER["credential"][0]),
+    "inference.remote.embeddings": ({}, WIDER["embeddings"][0]),
+}
+"""Keys that can widen, each with a change of it that does: laid over the base, and over that."""
+COMPARED_ELSEWHERE: Final[Mapping[str, str]] = {
+    "policy.grants.commands": "programs are compared in tests/integration/test_shell.py",
+    "policy.grants.sandbox": "is the effect of the shell, RUN_FREE without one",
+    "policy.grants.reads": "test_i1_a_new_tool_is_said_with_what_its_results_count_for_and_what_may_leave",
+}
+NOT_WIDENING: Final[Mapping[str, str]] = {
+    "profile": "says which keys a file inherits; what it inherits is compared",
+    "perimeter.fail_closed": "has one value",
+    "perimeter.enforcement": "has one value",
+    "policy.default": "has one value",
+    "policy.grants.access": "read only narrows: what a tool can do is its effect, which is compared",
+    "policy.grants.network": "has one value, and no sandbox of the runner has a network",
+    "policy.grants.trusted": "the verdict names the tool either way; the tool may do the same",
+    "inference.local.runtime": "a model of this machine; its server's address is compared",
+    "inference.local.model": "a model of this machine",
+    "inference.local.weights": "a model of this machine",
+    "inference.local.context": "how much a model reads at once",
+    "inference.local.threads": "how fast",
+    "inference.local.tier": "how calls are asked for; each is judged all the same",
+    "inference.local.embeddings": "a model of this machine; its server's address is compared",
+    "inference.remote.tier": "how calls are asked for; each is judged all the same",
+    "inference.timeout_s": "how long",
+    "budget.steps": "how long",
+    "budget.tokens": "how long",
+    "budget.seconds": "how long",
+    "trace.path": "where the record lies; there is always one",
+    "trace.keys": "who signs the record; a verifier pins the key",
+    "trace.custody": "who signs the record; a verifier pins the key",
+    "trace.sign": "has one value",
+    "trace.seal_every": "how often the record is sealed, 256 lines at most",
+}
+"""Keys that open nothing, each with why."""
+_OF_FLOWS: Final = {"policy.grants.arguments", "policy.grants.reads", "policy.grants.sink"}
+"""Sections whose keys `test_flow.py` compares by a property."""
+
+
+def keys_of(section: type[Section], above: str = "") -> set[str]:
+    """Return the dotted keys that a profile may write in `section`."""
+    found: set[str] = set()
+    for name, field in section.model_fields.items():
+        key = f"{above}{field.alias or name}"
+        inner = None if key in _OF_FLOWS else section_in(field.annotation)
+        found |= {key} if inner is None else keys_of(inner, f"{key}.")
+    return found
+
+
+def section_in(annotation: Any) -> type[Section] | None:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation
+    return next(filter(None, map(section_in, get_args(annotation))), None)
+
+
+def test_i1_every_key_of_a_profile_is_compared_or_said_not_to_widen() -> None:
+    """A key that is new fails here until somebody has thought of what it opens."""
+    listed = [*COMPARED, *COMPARED_ELSEWHERE, *NOT_WIDENING]
+    assert sorted(listed) == sorted(keys_of(Config))
+
+
+@pytest.mark.parametrize("key", sorted(COMPARED))
+def test_i1_a_key_that_can_widen_is_said_when_it_does(key: str) -> None:
+    base, change = COMPARED[key]
+    assert newly_permitted(permissions(base), permissions(merged(base, change)))
 
 
 def test_what_a_narrower_profile_has_instead_is_said_as_what_is_now() -> None:
