@@ -19,6 +19,7 @@ class Beside:
     """Implements `HeadKeeper`. `kept` is what it put on its disk, `asked` what it was asked, in order."""
 
     custody: str = "process"
+    successor: str | None = None
     kept: bytes | None = None
     device: MemorySigner = field(default_factory=MemorySigner)
     asked: list[str] = field(default_factory=list)
@@ -29,7 +30,12 @@ class Beside:
     def restart(self) -> None:
         """The signer ends and starts again with what it kept."""
         self.certifier = Certifier(
-            signer=self.device, book=BOOK, custody="process", kept=self.kept, keep=self.keep
+            signer=self.device,
+            book=BOOK,
+            custody="process",
+            kept=self.kept,
+            keep=self.keep,
+            successor=self.successor,
         )
 
     def keep(self, data: bytes) -> None:

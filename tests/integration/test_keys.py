@@ -299,6 +299,27 @@ def test_under_one_account_the_record_says_file(place: Path, capsys: pytest.Capt
     assert key["vkey"].startswith("akaion/")
 
 
+def test_i4_a_signer_hands_its_book_on_to_the_key_its_operator_named_and_to_no_other(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A rotation that was refused leaves nothing behind, and goes through once the operator has agreed."""
+    (place / "next.vkey").write_text(VKEY, encoding="ascii")
+    rotate = ["keys", "rotate", "--to", "next.vkey", "--profile"]
+    with serving(place) as at:
+        named = profile(place, f"process:{at}")
+        akaion(capsys, "keys", "export", "pin", "--profile", str(named))
+        book = run(named)
+        assert command.main([*rotate, str(named)]) == 1
+        assert "nobody told it of this next key" in " ".join(capsys.readouterr().err.split())
+        assert len(list(book.glob("*.jsonl"))) == 1
+    with serving(place, "--next", VKEY):
+        run(named)  # a log that names nobody is certified as before
+        ended = akaion(capsys, *rotate, str(named))
+    assert (ended["vkey"], verdict(Path(ended["book"]), place / "pin")) == (VKEY, ("PASS", []))
+    assert command.main(["keys", "serve", "other", "--keys", "signer", "--next", "nonsense"]) == 1
+    assert "--next says is no verifier key" in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_disk_that_was_put_back_gets_no_further_log(place: Path) -> None:
     """Book, head pin, salts, everything of the runtime as it was: the signer alone knows better."""
     with serving(place) as at:
@@ -378,9 +399,11 @@ def test_of_two_accounts_one_has_the_key_and_the_other_may_ask(place: Path) -> N
         (place / "pin").write_text(json.loads(done.stdout)["vkey"], encoding="ascii")
         next_key = place / "next.vkey"
         next_key.write_text(VKEY, encoding="ascii")
-        ended = as_account(
-            RUNTIME, "keys", "rotate", "--json", "--to", str(next_key), "--profile", str(named)
-        )
+        rotate = ("keys", "rotate", "--json", "--to", str(next_key), "--profile", str(named))
+        refused = as_account(RUNTIME, *rotate)
+        assert (refused.returncode, b"nobody told it of this next key" in refused.stderr) == (1, True)
+    with serving(place, "--client", str(RUNTIME), "--user", str(SIGNER), "--next", VKEY) as at:
+        ended = as_account(RUNTIME, *rotate)
         assert ended.returncode == 0, ended.stderr
         book = Path(json.loads(ended.stdout)["book"])
         assert verdict(book, place / "pin") == ("PASS", [])

@@ -543,6 +543,7 @@ class SignerRefusal(StrEnum):
     NOT_A_HEADER = "not-a-header"
     OTHER_BOOK = "other-book"
     OTHER_CUSTODY = "other-custody"
+    OTHER_SUCCESSOR = "other-successor"
     NOT_NEXT = "not-next"
     ROLLED_BACK = "rolled-back"
     FORKED = "forked"

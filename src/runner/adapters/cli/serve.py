@@ -17,7 +17,9 @@ from runner.capability.transport.clock import SystemEntropy
 from runner.capability.transport.keys import FileSigner
 from runner.capability.transport.signer import custody_between, own_account
 from runner.capability.transport.signerd import KeptFile, account_named, become, listen, serve_clients
+from runner.kernel.errors import TraceError
 from runner.perimeter.trace.certify import Certifier
+from runner.perimeter.trace.note import parse_vkey
 
 KEY: Final = "device.key"
 HEAD: Final = "head.json"
@@ -36,12 +38,18 @@ def serve(
     user: Annotated[
         str | None, typer.Option("--user", help="The account to go on as, when started by root.")
     ] = None,
+    successor: Annotated[
+        str | None,
+        typer.Option("--next", metavar="KEY", help="The verifier key that may follow this one."),
+    ] = None,
 ) -> None:
     """Keep the device key in a process of its own: certify new logs of one book, and hold its head.
 
     Start it as root with two accounts. Under the account of the runtime, to try it, the key is a file which
     that account can read, and the record says so. It ends with the terminal, or at SIGTERM.
     """
+    if successor is not None:
+        _check_successor(successor)
     runtime = own_account() if client is None else account_named(client).pw_uid
     listening = listen(socket, runtime)
     with listening:
@@ -56,6 +64,17 @@ def serve(
             custody=custody,
             kept=head.read(),
             keep=head.keep,
+            successor=successor,
         )
         print_line(errors(), f"Listening at {socket}; custody {custody}")
         serve_clients(listening, runtime, certifier.answer)
+
+
+def _check_successor(line: str) -> None:
+    """Raise `TraceError` unless `line` is a verifier key: a slip here shows when the book is to end."""
+    try:
+        parse_vkey(line)
+    except ValueError:
+        raise TraceError(
+            "what --next says is no verifier key. Fix: give it the line that `akaion keys export` wrote"
+        ) from None

@@ -29,6 +29,7 @@ _FIXES: Final[Mapping[SignerRefusal, str]] = {
     SignerRefusal.NOT_A_HEADER: "what it was shown begins no log. Fix: run the same release on both sides",
     SignerRefusal.OTHER_BOOK: "the log is of another book than its key. Fix: correct trace.custody",
     SignerRefusal.OTHER_CUSTODY: "the log says another custody than its own. Fix: correct trace.custody",
+    SignerRefusal.OTHER_SUCCESSOR: "nobody told it of this next key. Fix: its operator starts it with --next",
     SignerRefusal.NOT_NEXT: "it knows no log before this one. Fix: restore its state, or start a new book",
     SignerRefusal.ROLLED_BACK: "the book is older than the head it holds. Fix: restore the newest copy",
     SignerRefusal.FORKED: "the book is not the one whose head it holds. Fix: restore the right copy",
@@ -126,7 +127,7 @@ class ProcessCustody:
         """Raise `TraceError`: a runtime that could replace the key would not need it."""
         raise TraceError(
             "the device key is the signer's to replace. Fix: start a second signer with a key of its own, "
-            "export its pin, and name that file with --to"
+            "export its pin, start the first one anew with --next, and name the pin's file with --to"
         )
 
     def promote(self) -> None:

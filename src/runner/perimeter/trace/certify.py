@@ -4,7 +4,8 @@
 Owns the judgement of a device key that does not trust the runtime, as a pure machine: requests in, answers
 out, one small value kept in between. Leaves the socket, the files and the key to whoever runs it. Carries I4
 against a compromised runtime: of a log it signs the first seal only, from the header itself; the head of the
-book grows line by line and never goes back; and no log is certified whose predecessor is not that head.
+book grows line by line and never goes back; no log is certified whose predecessor is not that head; and none
+that hands the device's identity to another key, unless this signer's own operator named that key.
 """
 
 import json
@@ -18,7 +19,7 @@ from runner.kernel.messages import Json
 from runner.kernel.ports import Signer, SignerRefusal
 from runner.perimeter.trace.merkle import CHAIN_START, Tree, leaf_hash
 from runner.perimeter.trace.note import checkpoint, parse_vkey
-from runner.perimeter.trace.records import FORMAT
+from runner.perimeter.trace.records import FORMAT, SUCCESSION
 from runner.perimeter.trace.shape import IS_ID
 
 MAX_LINES: Final = 100_000
@@ -81,12 +82,13 @@ def parse_held(data: bytes) -> Held:
 
 
 def certify(
-    held: Held | None, header: bytes, *, book: str, device: bytes, custody: str
+    held: Held | None, header: bytes, *, book: str, device: bytes, custody: str, successor: str | None
 ) -> tuple[bytes, Held]:
     """Return the text to sign for the log that begins with the line `header`, and what is held from then on.
 
     Arguments: `book` is the name of this device's book, `device` its 32-byte public key, `custody` the word
-    that the header has to say of it. Raises `Refused`.
+    that the header has to say of it, `successor` the one verifier key that it may name as the next (None: it
+    may name none). Raises `Refused`.
     """
     body = _parse_header(header)
     log_no, log_id, origin = body["log_no"], body["log_id"], f"{book}/{body['log_id']}"
@@ -94,6 +96,8 @@ def certify(
         raise Refused(SignerRefusal.OTHER_BOOK)
     if body["custody"] != custody:
         raise Refused(SignerRefusal.OTHER_CUSTODY)
+    if body["successor"] is not None and body["successor"] != successor:
+        raise Refused(SignerRefusal.OTHER_SUCCESSOR)
     before = _predecessor(held, log_no)
     _check_prev(body["prev_log"], before)
     tree = Tree()
@@ -152,7 +156,8 @@ def _parse_header(line: bytes) -> dict[str, Any]:
         found = {name: body[name] for name in ("log_no", "log_id", "origin", "custody")}
         if type(found["log_no"]) is not int or found["log_no"] < 0 or not IS_ID(found["log_id"]):
             raise Refused(SignerRefusal.NOT_A_HEADER)
-        return {**found, "vkey": parse_vkey(body["vkey"]), "prev_log": body.get("prev_log")}
+        more = {"prev_log": body.get("prev_log"), "successor": body.get(SUCCESSION)}
+        return {**found, **more, "vkey": parse_vkey(body["vkey"])}
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
         raise Refused(SignerRefusal.NOT_A_HEADER) from None
 
@@ -162,12 +167,21 @@ class Certifier:
 
     Arguments: `signer` has the device key, `book` is the name of its book, `custody` what the header has to
     say, `kept` what `keep` was last given (None at first). `keep` returns when it is on the disk, and raises
-    `OSError` otherwise; then nothing is answered that rests on it.
+    `OSError` otherwise; then nothing is answered that rests on it. `successor` is the verifier key that the
+    signer's operator named as the next, the only one that a header may name; no request can set it.
     """
 
     def __init__(
-        self, *, signer: Signer, book: str, custody: str, kept: bytes | None, keep: Callable[[bytes], None]
+        self,
+        *,
+        signer: Signer,
+        book: str,
+        custody: str,
+        kept: bytes | None,
+        keep: Callable[[bytes], None],
+        successor: str | None = None,
     ) -> None:
+        self._successor = successor
         self._signer, self._book, self._custody, self._keep = signer, book, custody, keep
         self._held = None if kept is None else parse_held(kept)
 
@@ -204,8 +218,14 @@ class Certifier:
         return None if held is None else {"log_no": held.log_no, "root": held.root.hex(), "size": held.size}
 
     def _sign(self, header: bytes) -> bytes:
-        device = self._signer.public_key
-        text, begun = certify(self._held, header, book=self._book, device=device, custody=self._custody)
+        text, begun = certify(
+            self._held,
+            header,
+            book=self._book,
+            device=self._signer.public_key,
+            custody=self._custody,
+            successor=self._successor,
+        )
         self._hold(begun)
         return self._signer.sign(text, header=header)
 

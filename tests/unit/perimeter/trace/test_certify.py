@@ -260,6 +260,9 @@ def held_at(log_no: int, size: int, before: dict[str, Any] | None = None) -> tup
         ({"prev_log": PREV}, SignerRefusal.FORKED),
         ({"custody": "hardware"}, SignerRefusal.OTHER_CUSTODY),
         ({"custody": "file"}, SignerRefusal.OTHER_CUSTODY),
+        ({"x_next_device_key": log_vkey("akaion/mallory/device")}, SignerRefusal.OTHER_SUCCESSOR),
+        ({"x_next_device_key": ["a list"]}, SignerRefusal.OTHER_SUCCESSOR),
+        ({"x_next_device_key": ""}, SignerRefusal.OTHER_SUCCESSOR),
         ({"origin": f"other/{'a' * 32}"}, SignerRefusal.OTHER_BOOK),
         ({"log_id": "c" * 32}, SignerRefusal.OTHER_BOOK),
         ({"vkey": log_vkey(f"other/{'a' * 32}")}, SignerRefusal.OTHER_BOOK),
@@ -279,6 +282,17 @@ def test_the_first_header_of_a_book(changed: dict[str, Any], why: SignerRefusal 
     with pytest.raises(TraceError, match=why.value):
         signer.sign(b"", header=header_of(**changed))
     assert signer.kept is None
+
+
+def test_i4_only_the_operator_says_which_key_is_next() -> None:
+    """The identity of the device is not the runtime's to give away: else it outlives being thrown out."""
+    named, mallory = log_vkey("akaion/next/device"), log_vkey("akaion/mallory/device", b"m" * 32)
+    signer = Beside(successor=named)
+    with pytest.raises(TraceError, match="other-successor"):
+        signer.sign(b"", header=header_of(x_next_device_key=mallory))
+    assert signer.kept is None
+    for changed in ({"x_next_device_key": named}, {}):  # a log that was certified and never grew, anew
+        assert len(signer.sign(b"", header=header_of(**changed))) == 64
 
 
 @pytest.mark.parametrize(
