@@ -5,6 +5,7 @@ Owns the protocol around the judge: lengths, times, statuses. Leaves every judge
 nothing of a request in its log but the status.
 """
 
+import re
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Final
@@ -13,6 +14,7 @@ from runner.adapters.witness.judge import MAX_REQUEST, Reply, Witness
 
 PATH: Final = "/add-checkpoint"
 _TIMEOUT_S: Final = 10.0
+_LENGTH: Final = re.compile("[0-9]{1,9}")
 
 
 class WitnessServer(ThreadingHTTPServer):
@@ -37,16 +39,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Answer a request: the name is that of the base class."""
-        length = self.headers.get("Content-Length", "")
+        length = self._length()
         if self.path != PATH:
             reply = Reply(status=404, body=b"POST to /add-checkpoint\n")
-        elif not (length.isascii() and length.isdecimal()) or int(length[:9]) > MAX_REQUEST:
+        elif length is None:
             reply = Reply(status=413, body=b"state a length of at most 65536 bytes\n")
         else:
-            self._answer(self.server.witness.add_checkpoint(self.rfile.read(int(length))))
+            self._answer(self.server.witness.add_checkpoint(self.rfile.read(length)))
             return
         self.close_connection = True  # what follows was not read
         self._answer(reply)
+
+    def _length(self) -> int | None:
+        """Return the length of the body in bytes; None unless one header says it, and it may be read."""
+        stated = self.headers.get_all("Content-Length", [])
+        if len(stated) != 1 or "Transfer-Encoding" in self.headers or not _LENGTH.fullmatch(stated[0]):
+            return None
+        length = int(stated[0])
+        return length if length <= MAX_REQUEST else None
 
     def _answer(self, reply: Reply) -> None:
         self.send_response(reply.status)
