@@ -1587,7 +1587,10 @@ def write_state(path: Path, report: Dict[str, Any]) -> None:
 
 
 Cosigned = Tuple[str, int, Body]  # a checkpoint's text and size, and who cosigned it when
-NOTE = re.compile("([^\n]+\n([1-9][0-9]{0,15})\n[^\n]+\n)\n((?:\u2014 [^\n]+\n)+)")
+# A line is as long as a pin at most, and a note is tried from the start of a line only: else a line of 1 MiB
+# that begins none would be read from each of its characters on.
+LINE = "[^\n]{1,4096}\n"
+NOTE = re.compile(f"(?<![^\n])({LINE}([1-9][0-9]{{0,15}})\n{LINE})\n((?:\u2014 {LINE})+)")
 MAX_COSIGNATURES, MAX_TIME = 64, 2**33  # of one sidecar; in the year 2242
 
 

@@ -175,6 +175,26 @@ def test_a_cosignature_that_does_not_hold_is_as_good_as_none(
     assert (report["verdict"], report["anchors"]) == ("PASS", [])
 
 
+def over_long(letter: str) -> str:
+    """Return a line of nearly all that is read of a sidecar, which leaves room for a note."""
+    return letter * ((av.MAX_LINE - 4096) // len(letter.encode())) + "\n"
+
+
+LETTERS = {"letters": "y", "returns": "\r", "dashes": "\u2014"}
+
+
+@pytest.mark.parametrize("name", LETTERS)
+def test_a_long_line_before_a_cosignature_neither_hides_it_nor_takes_longer_than_to_read(
+    folder: Path, pin: Path, witness: Path, name: str
+) -> None:
+    """Read anew from each of its characters on, one line of 1 MiB would take hours."""
+    logs = two_logs(folder)
+    sidecar(folder, over_long(LETTERS[name]) + cosigned(checkpoint(lines_of(logs))))
+    program = [sys.executable, "-I", "-S", av.__file__, folder, "--pin", pin, "--witness", witness, "--json"]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, len(json.loads(done.stdout)["anchors"])) == (0, 1)
+
+
 def test_a_cosignature_for_another_book_of_the_same_witness_says_nothing_of_this_one(
     folder: Path, pin: Path, witness: Path
 ) -> None:

@@ -12,6 +12,7 @@ import json
 import re
 import shutil
 import subprocess
+import threading
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -143,6 +144,25 @@ def test_both_refuse_what_is_no_policy(page: battery.Page, line: str) -> None:
     assert page.ask({"book": "it", "policy": line}) is None
     with pytest.raises((ValueError, av.Fault)):
         av.parse_policy(line.encode())
+
+
+@pytest.mark.parametrize("name", test_anchors.LETTERS)
+def test_a_long_line_of_a_sidecar_keeps_neither_busy(
+    page: battery.Page, name: str, folder: Path, pin: Path, tmp_path: Path
+) -> None:
+    lines = test_anchors.lines_of(test_anchors.two_logs(folder))
+    note = test_anchors.cosigned(test_anchors.checkpoint(lines))
+    test_anchors.sidecar(folder, test_anchors.over_long(test_anchors.LETTERS[name]) + note)
+    witness = tmp_path / "w1.vkey"
+    witness.write_text(test_anchors.witness_vkey(bb.public(test_anchors.WITNESS)), encoding="ascii")
+    ends = threading.Timer(60, page.process.kill)  # then it answers nothing
+    ends.start()
+    try:
+        theirs, ours = both(page, folder, pin, witnesses=[witness])
+    finally:
+        ends.cancel()
+    assert theirs == ours
+    assert len(ours["anchors"]) == 1  # type: ignore[index]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,10 @@
 The statuses are those of C2SP tlog-witness. What a witness signs is judged by the verifier's own code.
 """
 
+import os
+import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection
@@ -207,6 +211,26 @@ def test_i4_one_process_at_a_time_is_the_witness(tmp_path: Path) -> None:
         FolderMemory(tmp_path).__enter__()
 
 
+SEARCH = """
+import sys
+from runner.perimeter.trace.cosign import parse_notes
+note = sys.stdin.read()
+print([len(parse_notes(before + note)) for before in ("y" * 2**20 + "\\n", "y\\n1\\n" * 2**17 + "\\n")])
+"""
+
+
+def test_a_long_text_before_a_note_is_read_once() -> None:
+    """Tried anew from each of its characters, or its lines, it would take hours."""
+    head = Checkpoint.of(BOOK, 5, root_of(LEAVES[:5]))
+    note = signed_note(head, [signature_line(BOOK, KEEPER.public_key, KEEPER.sign(b""))]).encode()
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUTF8": "1"}
+    program = [sys.executable, "-c", SEARCH]
+    done = subprocess.run(
+        program, input=note.encode(), capture_output=True, env=environment, timeout=60, check=True
+    )
+    assert done.stdout == b"[1, 1]\n"
+
+
 @pytest.fixture
 def address(witness: Witness) -> Iterator[tuple[str, int]]:
     with WitnessServer(witness, "127.0.0.1", 0, lambda _: None) as server:
@@ -236,3 +260,27 @@ def test_over_http_the_answers_are_those_of_the_judge(address: tuple[str, int], 
     assert post(address, request(0, LEAVES[:5]), "/other")[0] == 404
     assert post(address, b"x" * 65_537)[0] == 413
     assert post(address, b"nonsense")[0] == 400
+
+
+@pytest.mark.parametrize(
+    "stated",
+    [
+        ["Content-Length: 65537"],
+        ["Content-Length: 0000000004000000000"],
+        [f"Content-Length: {'9' * 5_000}"],
+        ["Content-Length: +5"],
+        ["Content-Length: 5", "Content-Length: 5"],
+        ["Content-Length: 5", "Transfer-Encoding: chunked"],
+        ["Transfer-Encoding: chunked"],
+        [],
+    ],
+    ids=["more", "zeros", "digits", "signed", "twice", "both", "chunked", "none"],
+)
+def test_i7_of_a_body_without_one_bounded_length_not_a_byte_is_read(
+    address: tuple[str, int], stated: list[str]
+) -> None:
+    """The answer comes while the body is still owed: whoever waits for it would wait in vain."""
+    head = "\r\n".join(["POST /add-checkpoint HTTP/1.1", "Host: w", *stated, "", ""])
+    with socket.create_connection(address, timeout=5) as peer:
+        peer.sendall(head.encode())
+        assert peer.recv(1 << 16).startswith(b"HTTP/1.1 413 ")

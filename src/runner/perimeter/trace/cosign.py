@@ -27,7 +27,10 @@ _SIGNATURE_BYTES: Final = 64
 _TIME_BYTES: Final = 8
 _KEY_ID_BYTES: Final = 4
 _NUMBER: Final = r"0|[1-9][0-9]{0,15}"
-_NOTE: Final = re.compile(rf"(([^\n]+)\n({_NUMBER})\n([^\n]+)\n(?:[^\n]+\n)*)\n((?:\u2014 [^\n]+\n)+)")
+_NOTE: Final = re.compile(
+    rf"(?<![^\n])(([^\n]+)\n({_NUMBER})\n([^\n]+)\n(?:[^\n]+\n){{0,64}})\n((?:\u2014 [^\n]+\n)+)"
+)
+"""Tried from the start of a line only, with 64 extension lines at most: else a search would be quadratic."""
 _OLD: Final = re.compile(rf"old ({_NUMBER})")
 
 
