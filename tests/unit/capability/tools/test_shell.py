@@ -226,8 +226,8 @@ def test_p2_a_link_that_a_comparison_of_folders_comes_upon_is_not_followed(
         (studio / name).mkdir(parents=True)
     (studio / "one" / "x").symlink_to(tmp_path / "out.txt")
     (studio / "two" / "x").write_text("uno\n", encoding="utf-8")
-    for flags in ("-r", "-rN", "-ruN"):
-        heard = said(studio, launcher, "diff", flags, "one", "two")
+    for words in ("-r one two", "-rN one two", "-ruN two one", "two/x one"):
+        heard = said(studio, launcher, "diff", *words.split())
         assert "symbolic link" in heard
         assert "Rossi" not in heard
 
