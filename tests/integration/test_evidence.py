@@ -20,11 +20,15 @@ import pytest
 
 from runner import StopReason, open_profile
 from runner.adapters.cli.main import main
+from runner.adapters.ledger import said
+from runner.adapters.ledger.account import ref
 from runner.adapters.ledger.book import Entry, open_ledger
+from runner.adapters.ledger.checking import check_pack
 from runner.adapters.ledger.content import disclose
 from runner.adapters.ledger.material import Given, Selection, derive, kept_of
-from runner.adapters.ledger.pack import SUMS, Files, build, check_pack, gather, read_pack, write_pack
-from runner.adapters.ledger.proofs import Prover
+from runner.adapters.ledger.pack import SUMS, Files, Gathered, build, gather, read_pack, write_pack
+from runner.adapters.ledger.page import Frame, page
+from runner.adapters.ledger.proofs import Prover, proof_name
 from runner.adapters.ledger.select import Wanted, wanted_runs
 from runner.capability.transport.salts import read_salts
 from runner.kernel.errors import TraceError
@@ -367,6 +371,7 @@ def test_the_page_fetches_nothing_runs_nothing_and_every_link_leads_somewhere(
     assert page.tags.isdisjoint({"script", "link", "img", "iframe", "form", "object", "base"})
     assert page.others == set()
     assert "default-src 'none'" in text
+    assert "form-action 'none'; base-uri 'none'" in text
     assert "url(" not in text
     assert "@import" not in text
     assert len(page.ids) == len(set(page.ids))
@@ -437,6 +442,189 @@ def test_i12_content_that_was_not_committed_is_found_in_a_pack_that_is_whole_oth
     for each in forged.values():
         files = build(gathered, replace(given, disclosed=(each,)), ledger.pin)
         assert check_pack(files, practice.pin).problems == (f"{each.file}: it is not what was committed",)
+
+
+# --- a pack made anew by whoever wants it to say something else ----------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forge:
+    """A true pack, with its logs, of one of the golden books; and its parts, to be altered."""
+
+    pin: Path
+    bytes_of_pin: bytes
+    gathered: Gathered
+    given: Given
+
+    @classmethod
+    def of(cls, name: str) -> "Forge":
+        pin = GOLDEN / f"{name}.pin"
+        ledger = open_ledger(GOLDEN / name, pin)
+        return cls(
+            pin=pin,
+            bytes_of_pin=ledger.pin,
+            gathered=gather(ledger, Selection(), whole=True),
+            given=Given(verdict=kept_of(ledger.verdict.report), selection=Selection()),
+        )
+
+    def problems(self, **changes: Any) -> tuple[str, ...]:
+        """Check a pack with these changes to what its maker gives, all else derived so that it fits."""
+        verdict = {**self.given.verdict, **changes.pop("verdict", {})}
+        files = build(self.gathered, replace(self.given, verdict=verdict, **changes), self.bytes_of_pin)
+        return check_pack(files, self.pin).problems
+
+    def without(self, *left_out: Entry) -> "Forge":
+        """Return it without these lines and the proofs of them."""
+        lines = tuple(line for line in self.gathered.lines if line not in left_out)
+        proofs = {
+            place: data for place, data in self.gathered.proofs.items() if place in set(map(ref, lines))
+        }
+        return replace(self, gathered=replace(self.gathered, lines=lines, proofs=proofs))
+
+    def with_logs(self, logs: Files) -> "Forge":
+        return replace(self, gathered=replace(self.gathered, logs=logs))
+
+    def kind(self, kind: str) -> list[Entry]:
+        return [line for line in self.gathered.lines if line.kind == kind]
+
+
+@pytest.mark.parametrize("name", ["studio", "interrupted", "broken-off"])
+def test_a_true_pack_with_its_logs_holds(name: str) -> None:
+    forge = Forge.of(name)
+    assert forge.problems() == ()
+    assert forge.with_logs({}).problems() == ()
+
+
+MARKUP: Final = "</p><form action='https://elsewhere.example'><input></form><p>"
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"verdict": {"book": "the practice of somebody else"}},
+        {"verdict": {"claims_not_made": ["nothing: all of it was certified"]}},
+        {"verdict": {"claims_not_made": []}},
+        {"verdict": {"verdict": MARKUP}},
+        {"verdict": {"exit": MARKUP}},
+        {"verdict": {"exit": 1}},
+        {"verdict": {"reasons": [{"code": MARKUP, "log": 0, "seq": 0}]}},
+        {"verdict": {"pinned": MARKUP}},
+        {"verdict": {"custody": "a safe"}},
+        {"verdict": {"anchors": [{"kind": MARKUP, "more": [[]]}]}},
+        {"selection": Selection(tasks=(MARKUP,))},
+        {"selection": Selection(since_us=True)},
+        {"languages": ("en", "en")},
+    ],
+    ids=lambda changes: "-".join((next(iter(changes)), sha256(repr(changes).encode()).hexdigest()[:6])),
+)
+def test_i4_what_a_pack_says_by_itself_is_held_to_its_form(changes: dict[str, Any]) -> None:
+    forge = Forge.of("studio").with_logs({})
+    assert forge.problems(**changes) == ("evidence.json: it is not what a pack holds",)
+
+
+@pytest.mark.parametrize(
+    "place", [(MARKUP, 0), (0, MARKUP), (True, 0), (0, -1)], ids=["log", "seq", "bool", "below"]
+)
+def test_i4_the_place_of_a_line_without_proof_is_two_numbers(place: Any) -> None:
+    forge = Forge.of("studio").with_logs({})
+    forge = replace(forge, gathered=replace(forge.gathered, unproved=(place,)))
+    assert forge.problems() == ("evidence.json: it is not what a pack holds",)
+
+
+def test_whatever_stands_on_the_page_is_text() -> None:
+    """Of all that is given to the page, nothing becomes an element, even had nobody looked at it before."""
+    evil: Any = MARKUP
+    reason = {"code": evil, "log": evil, "seq": evil}
+    verdict = {"verdict": evil, "exit": evil, "book": evil, "reasons": [reason], "claims_not_made": [evil]}
+    frame = Frame(verdict=verdict, how=evil, policy_logs=[evil], unproved=[(evil, evil)], disclosed=[])
+    text = page(frame, {}, [], ["en"])
+    assert text.count("elsewhere.example") == 12
+    assert Page(text).tags.isdisjoint({"form", "input"})
+
+
+def test_i4_no_line_that_others_rest_on_can_be_left_out() -> None:
+    """Without the header the measures in force vanish, without the backend its model and where it stands."""
+    forge = Forge.of("studio").with_logs({})
+    for header in forge.kind("header"):
+        found = forge.without(header).problems()
+        assert found != ()
+    by_name = {(line.log, line.word("name")) for line in forge.kind("backend")}
+    for log, name in by_name:
+        lost = [line for line in forge.kind("backend") if (line.log, line.word("name")) == (log, name)]
+        found = forge.without(*lost).problems()
+        sends = [e for e in forge.kind("egress") if (e.log, e.word("backend")) == (log, name)]
+        why = "the record of the backend that it asks is not shown"
+        assert sends != []
+        assert set(found) == {f"{proof_name(ref(each))}: {why}" for each in sends}
+
+
+def test_i4_enclosed_logs_are_all_there_and_whole() -> None:
+    forge = Forge.of("studio")
+    logs = dict(forge.gathered.logs)
+    last = max(name for name in logs if name.endswith(".jsonl"))
+    cut = b"".join(line + b"\n" for line in logs[last].split(b"\n")[:3])
+    number = int(last[:6])
+    assert f"logs: log {number} has no end" in forge.with_logs({**logs, last: cut}).problems()
+    without = {name: data for name, data in logs.items() if name != last}
+    if without:
+        assert any("is not enclosed" in each for each in forge.with_logs(without).problems())
+    shown = forge.kind("task_end")[0]
+    (found,) = forge.without(shown).problems()
+    assert found == f"logs: log {shown.log} does not hold the lines that are shown, or more of that kind"
+
+
+def test_i4_of_two_enclosed_logs_none_can_be_taken_away(practice: Practice) -> None:
+    files = read_pack(practice.pack("pack", "--whole-logs"))
+    assert check_pack(files, practice.pin).problems == ()
+    first = min(name for name in files if name.startswith("logs/"))
+    summary = files["evidence.json"].replace(f'  "{first[5:]}",\n'.encode(), b"")
+    assert summary != files["evidence.json"]
+    less = {name: data for name, data in files.items() if name != first}
+    found = check_pack(resummed({**less, "evidence.json": summary}), practice.pin).problems
+    assert "logs: log 0 is not enclosed, or nothing of it is shown" in found
+
+
+def test_a_policy_that_was_never_in_force_does_not_belong_to_a_pack(practice: Practice) -> None:
+    ledger = open_ledger(practice.book, practice.pin)
+    gathered = gather(ledger, Selection(), whole=False)
+    made_up = b'{"grants":[]}\n'
+    given = Given(verdict=kept_of(ledger.verdict.report), selection=Selection(), policy=made_up)
+    files = {**build(gathered, given, ledger.pin), "policy.json": made_up}
+    files |= derive(gathered.lines, given)
+    found = check_pack(resummed(files), practice.pin).problems
+    assert found == ("policy.json: it was in force in none of the logs",)
+
+
+@pytest.mark.parametrize("name", ["evidence.json", "policy.json"])
+def test_a_file_that_is_nested_deeply_is_a_problem_and_no_crash(name: str, practice: Practice) -> None:
+    files = read_pack(practice.pack("pack"))
+    deep = b"[" * 200_000 + b"]" * 200_000
+    found = check_pack(resummed({**files, name: deep}), practice.pin).problems
+    assert found == ("evidence.json: it is not what a pack holds",)
+
+
+def test_a_file_that_cannot_be_unpacked_is_an_error_in_words(tmp_path: Path) -> None:
+    target = tmp_path / "pack.zip"
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a.txt", bytes(range(256)) * 40)
+    data = bytearray(target.read_bytes())
+    data[40:60] = b"\xff" * 20
+    target.write_bytes(data)
+    with pytest.raises(TraceError, match="no pack that can be read"):
+        read_pack(target)
+    assert main(["evidence", "--check", str(target)]) == 1
+
+
+def test_what_the_verifier_does_not_claim_is_known_word_for_word() -> None:
+    ours = (said.NOT_CLAIMED, said.NOT_ANCHORED, said.ANCHORED, said.WITNESSED)
+    theirs = (
+        akaion_verify.NOT_CLAIMED,
+        akaion_verify.NOT_ANCHORED,
+        akaion_verify.ANCHORED,
+        akaion_verify.WITNESSED,
+    )
+    assert ours == theirs
+    assert {word: akaion_verify.EXIT_CODES[word] for word in said.EXITS} == said.EXITS
 
 
 @pytest.mark.parametrize("pin", [None, GOLDEN / "quiet.pin"], ids=["none", "another"])

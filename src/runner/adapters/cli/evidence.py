@@ -31,9 +31,10 @@ from runner.adapters.cli.verified import (
     wanted,
 )
 from runner.adapters.ledger.book import Entry, Ledger
+from runner.adapters.ledger.checking import check_pack
 from runner.adapters.ledger.content import Disclosure, commitments, disclose, read_texts, tried
 from runner.adapters.ledger.material import Given, Selection
-from runner.adapters.ledger.pack import Files, build, check_pack, fingerprint, gather, read_pack, write_pack
+from runner.adapters.ledger.pack import Files, build, fingerprint, gather, read_pack, write_pack
 from runner.adapters.ledger.select import Wanted, wanted_runs
 from runner.adapters.ledger.words import LANGUAGES, Language
 from runner.assembly import construct

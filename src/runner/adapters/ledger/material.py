@@ -2,7 +2,8 @@
 """What a pack of evidence is derived from, and the files that are derived from it.
 
 Owns the step from proved lines to `evidence.json`, the page and the note on checking. Pure, so whoever has
-the lines can take it again and compare every byte. Leaves gathering, files and checking to `pack.py`.
+the lines can take it again and compare every byte. Leaves gathering and files to `pack.py`,
+checking to `checking.py`.
 """
 
 import json

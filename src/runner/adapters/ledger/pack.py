@@ -1,42 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A pack of evidence: gathered from a verified book, written as files, read again and checked.
+"""A pack of evidence: gathered from a verified book, written as files and read again.
 
-Owns what goes into a pack and how it is checked. A pack holds a proof of each line, so that the standalone
-verifier alone can check it elsewhere; everything else in it is derived from those lines or named as said by
-its maker. The same book gives the same bytes: no time, no path and no chance is in a pack. Carries I4, and
-I12: no content, unless it is given and matches a commitment.
+Owns what goes into a pack, and its files; leaves checking to `checking.py`. A pack holds a proof of each
+line, so that the standalone verifier alone can check it elsewhere; everything else in it is derived from
+those lines or named as said by its maker. The same book gives the same bytes: no time, no path and no chance
+is in a pack. Carries I4, and I12: no content, unless it is given and matches a commitment.
 """
 
-import json
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import zlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final
+from typing import Final
 
 from runner.adapters.ledger.account import Ref, ref
-from runner.adapters.ledger.book import Entry, Ledger, ReadLog, parse_record, to_entry
-from runner.adapters.ledger.content import Disclosure, commitments
-from runner.adapters.ledger.material import (
-    LOOSE,
-    PIN,
-    POLICY,
-    SUMMARY,
-    Given,
-    Selection,
-    derive,
-    is_in_force,
-    kept_of,
-    policy_logs,
-)
+from runner.adapters.ledger.book import Entry, Ledger, ReadLog
+from runner.adapters.ledger.material import LOOSE, PIN, POLICY, Given, Selection, derive, kept_of, policy_logs
 from runner.adapters.ledger.proofs import Prover, proof_name
 from runner.adapters.ledger.run import Run, runs_of
-from runner.adapters.ledger.verdict import check_each, verify
-from runner.adapters.ledger.words import LANGUAGES
 from runner.kernel.errors import TraceError
 
 SUMS: Final = "SHA256SUMS"
@@ -48,7 +33,7 @@ MAX_PACK: Final = 512 << 20
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _UNIX: Final = 3
-_DOUBT: Final = {1: "FAIL", 3: "UNTRUSTED", 4: "UNVERIFIABLE"}
+_PACKED: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
 
 Files = dict[str, bytes]
 
@@ -78,7 +63,7 @@ def gather(ledger: Ledger, selection: Selection, *, whole: bool) -> Gathered:
     logs: Files = {}
     for log in ledger.newest_first():
         prover = Prover(log)
-        for entry in _chosen(log, selection):
+        for entry in chosen(log, selection):
             proof = prover.prove(entry.seq) if entry.verified else None
             if proof is None:
                 unproved.append(ref(entry))
@@ -97,14 +82,16 @@ def gather(ledger: Ledger, selection: Selection, *, whole: bool) -> Gathered:
 
 
 def _whole(log: ReadLog, folder: Path) -> Files:
-    """Return a log by its name, and what witnesses said beside it."""
+    """Return a log by its name, with the torn rest that a recovery speaks of, and what witnesses said."""
     name = f"{log.number:06d}-{log.header.word('log_id')}.jsonl"
     said = folder / name.replace(".jsonl", WITNESSED)
-    files = {name: b"".join(each.line + b"\n" for each in log.entries)}
+    data = b"".join(each.line + b"\n" for each in log.entries)
+    rest = (folder / name).read_bytes()[len(data) :] if log.torn else b""
+    files = {name: data + rest}
     return files | ({said.name: said.read_bytes()} if said.is_file() else {})
 
 
-def _chosen(log: ReadLog, selection: Selection) -> list[Entry]:
+def chosen(log: ReadLog, selection: Selection) -> list[Entry]:
     """Return the header of a log, the entries that are meant, and the records of the backends they ask.
 
     None where nothing of the log is meant.
@@ -148,10 +135,11 @@ def build(gathered: Gathered, given: Given, pin: bytes) -> Files:
     files |= {f"logs/{name}": data for name, data in gathered.logs.items()}
     files |= {each.file: each.payload for each in given.disclosed}
     files |= {PIN: pin} | ({} if given.policy is None else {POLICY: given.policy})
-    return {**files, SUMS: _sums(files)}
+    return {**files, SUMS: sums_of(files)}
 
 
-def _sums(files: Mapping[str, bytes]) -> bytes:
+def sums_of(files: Mapping[str, bytes]) -> bytes:
+    """Return the file of sums over the others, as `sha256sum` prints it."""
     lines = (f"{sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
     return "".join(lines).encode("ascii")
 
@@ -203,7 +191,7 @@ def read_pack(source: Path) -> Files:
     """Return the files of a pack, a folder or a .zip, by name; raise `TraceError`."""
     try:
         files = dict(_read_folder(source) if source.is_dir() else _read_zip(source))
-    except (OSError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
+    except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
         raise TraceError(f"{source} is no pack that can be read") from None
     if not all(_NAME.fullmatch(name) for name in files):
         raise TraceError(f"{source} holds a file with a name that no pack has")
@@ -223,129 +211,6 @@ def _read_zip(source: Path) -> Iterator[tuple[str, bytes]]:
         names = [entry.filename for entry in entries]
         if sum(entry.file_size for entry in entries) > MAX_PACK or len(set(names)) != len(names):
             raise OSError
+        if not all(entry.compress_type in _PACKED for entry in entries):
+            raise OSError
         yield from ((entry.filename, archive.read(entry)) for entry in entries)
-
-
-# --- checking ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """What came of checking a pack: every problem in words, how many lines, and the verifier's doubts."""
-
-    problems: tuple[str, ...]
-    lines: int
-    doubts: tuple[str, ...]
-
-
-def check_pack(files: Files, pin: Path | None, on_proof: Callable[[], None] = lambda: None) -> Checked:
-    """Check a pack: its sums, each proof by the verifier under `pin`, and all that is derived from the lines.
-
-    `on_proof` is called after each proof. Raises `TraceError` when the verifier cannot be run.
-    """
-    sums = files.get(SUMS)
-    rest = {name: data for name, data in files.items() if name != SUMS}
-    problems = [] if sums == _sums(rest) else [f"{SUMS}: the files are not those that it lists"]
-    names = sorted(name for name in files if name.startswith("proofs/"))
-    codes = _check_proofs({name: files[name] for name in names}, pin, on_proof)
-    problems += [f"{name}: {_DOUBT.get(code, 'FAIL')}" for name, code in codes.items() if code not in {0, 4}]
-    if pin is not None and rest.get(PIN, b"").strip() != pin.read_bytes().strip():
-        problems.append(f"{PIN}: it is not the pin that you have")
-    try:
-        problems += [*_check_logs(rest, pin), *_check_derived(rest)]
-    except (ValueError, LookupError, TypeError, AttributeError):
-        problems.append(f"{SUMMARY}: it is not what a pack holds")
-    doubts = sorted({_DOUBT[code] for code in codes.values() if code in _DOUBT})
-    return Checked(problems=tuple(problems), lines=len(names), doubts=tuple(doubts))
-
-
-def _check_proofs(proofs: Files, pin: Path | None, on_proof: Callable[[], None]) -> dict[str, int]:
-    """Return the verifier's exit code for each proof."""
-    codes = {}
-    with TemporaryDirectory(prefix="akaion-pack-") as scratch:
-        paths = [Path(scratch) / name.replace("/", "-") for name in proofs]
-        for path, data in zip(paths, proofs.values(), strict=True):
-            path.write_bytes(data)
-        for name, code in zip(proofs, check_each(paths, pin), strict=True):
-            codes[name] = code
-            on_proof()
-    return codes
-
-
-def _check_logs(files: Files, pin: Path | None) -> list[str]:
-    """Return what the verifier has against the whole logs that are enclosed, if any are."""
-    logs = {name: data for name, data in files.items() if name.startswith("logs/")}
-    if not logs:
-        return []
-    with TemporaryDirectory(prefix="akaion-pack-") as scratch:
-        for name, data in logs.items():
-            (Path(scratch) / name.removeprefix("logs/")).write_bytes(data)
-        headers = [
-            to_entry(0, data.partition(b"\n")[0]) for name, data in logs.items() if name.endswith("jsonl")
-        ]
-        policy = Path(scratch) / POLICY
-        policy.write_bytes(files.get(POLICY, b""))
-        by = policy if is_in_force(files.get(POLICY), headers) else None
-        verdict = verify(Path(scratch), pin, policy=by)
-    return [] if verdict.holds else [f"logs: {each}" for each in verdict.reasons]
-
-
-def _check_derived(files: Files) -> list[str]:
-    """Return which files are not what follows from the lines that the proofs show."""
-    lines = _lines_of(files)
-    given = _given_of(files, json.loads(files[SUMMARY]))
-    wanted = derive(lines, given)
-    wanted |= {each.file: each.payload for each in given.disclosed}
-    named = {*wanted, *(proof_name(ref(line)) for line in lines), *(f"logs/{name}" for name in given.logs)}
-    named |= {PIN} | (set() if given.policy is None else {POLICY})
-    problems = [
-        f"{name}: it does not follow from the lines" for name in wanted if files.get(name) != wanted[name]
-    ]
-    problems += [f"{name}: it is not what was committed" for name in _untrue(given.disclosed, lines)]
-    return problems + [f"{name}: it does not belong to the pack" for name in sorted(set(files) ^ named)]
-
-
-def _untrue(disclosed: Sequence[Disclosure], lines: Sequence[Entry]) -> list[str]:
-    """Return the files of content that the lines do not commit to."""
-    said = {(*ref(line), *each) for line in lines for each in commitments(line)}
-    return [
-        each.file
-        for each in disclosed
-        if not each.holds or (each.log, each.seq, each.member, each.commit) not in said
-    ]
-
-
-def _lines_of(files: Files) -> tuple[Entry, ...]:
-    """Return the lines that the proofs of a pack show, in order."""
-    shown = [json.loads(data) for name, data in files.items() if name.startswith("proofs/")]
-    found = (
-        to_entry(parse_record(each["header"].encode("utf-8"))["body"]["log_no"], each["line"].encode("utf-8"))
-        for each in shown
-    )
-    return tuple(sorted(found, key=ref))
-
-
-def _given_of(files: Files, summary: Mapping[str, Any]) -> Given:
-    """Return what a pack says by itself, and what lies beside its lines."""
-    chosen = summary["selection"]
-    return Given(
-        verdict=summary["verdict"],
-        selection=Selection(
-            tasks=tuple(chosen["tasks"]), since_us=chosen["since_us"], until_us=chosen["until_us"]
-        ),
-        languages=tuple(each for each in LANGUAGES if each in summary["languages"]),
-        unproved=tuple((each["log"], each["seq"]) for each in summary["unproved"]),
-        logs=tuple(summary["logs"]),
-        policy=files.get(POLICY),
-        disclosed=tuple(
-            Disclosure(
-                log=each["log"],
-                seq=each["seq"],
-                member=each["member"],
-                commit=each["commit"],
-                salt=bytes.fromhex(each["salt"]),
-                payload=files[each["file"]],
-            )
-            for each in summary["disclosed"]
-        ),
-    )

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """A pack of evidence as one page: statements, and the lines they rest on.
 
-Owns the page. It holds no script, fetches nothing, and forbids both by its own policy; every word that comes
-in is escaped, and what cannot be seen is written as its number. Made to be printed. Pure: the same material
-gives the same bytes.
+Owns the page. It holds no script, fetches nothing and sends nothing, and forbids all three by its own policy.
+Every text and every attribute goes through `_tag`: what is no markup made there is escaped, and what cannot
+be seen is written as its number. Made to be printed. Pure: the same material gives the same bytes.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any
+from typing import Any, TypeAlias
 
 from runner.adapters.ledger.account import Account, Ref, Statement
 from runner.adapters.ledger.book import Entry
@@ -18,7 +18,7 @@ from runner.adapters.ledger.proofs import leaf_of, proof_name
 from runner.adapters.ledger.words import Language, said, sentence
 from runner.kernel.shown import is_seen, number_of
 
-_POLICY = "default-src 'none'; style-src 'unsafe-inline'"
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
 _STYLE = """
 body{font:15px/1.5 system-ui,sans-serif;color:#1f2933;max-width:60rem;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}h3{font-size:1rem;margin-bottom:.2rem}
@@ -31,6 +31,16 @@ a{color:inherit;text-decoration:none}h2,h3,h4{break-after:avoid}li,pre{break-ins
 """
 _SHOWN = 12
 """References that a statement shows; the others are in `evidence.json`."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Markup:
+    """What `_tag` made: the only text that is not escaped again."""
+
+    html: str
+
+
+_Part: TypeAlias = _Markup | str | int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,94 +59,109 @@ class Frame:
 
 def page(frame: Frame, told: Account, lines: Sequence[Entry], languages: Sequence[Language]) -> str:
     """Return the whole page, one part for each language and the lines once at its end."""
-    parts = (_part(frame, told, language) for language in languages)
+    parts = [_part(frame, told, language) for language in languages]
     first = languages[0]
+    title = _tag("title", said("frame", "title", first))
+    body = _tag("body", "\n", *parts, _tag("section", *_lines(lines, languages)), "\n")
     return (
-        f'<!doctype html>\n<html lang="{first}"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="{inert(first)}"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">'
         '<meta name="viewport" content="width=device-width">'
-        f"<title>{escape(said('frame', 'title', first))}</title><style>{_STYLE}</style></head><body>\n"
-        f"{''.join(parts)}{''.join(_lines(lines, languages))}</body></html>\n"
+        f"{title.html}<style>{_STYLE}</style></head>{body.html}</html>\n"
     )
 
 
-def _part(frame: Frame, told: Account, language: Language) -> str:
-    sections = (_section(name, each, language) for name, each in told.items())
-    return (
-        f'<section lang="{language}">{"".join(_head(frame, language))}{"".join(sections)}'
-        f"{''.join(_disclosed(frame.disclosed, language))}{''.join(_tail(frame, language))}</section>\n"
-    )
+def _part(frame: Frame, told: Account, language: Language) -> _Markup:
+    sections = (each for name, items in told.items() for each in _section(name, items, language))
+    head, disclosed = _head(frame, language), _disclosed(frame.disclosed, language)
+    return _tag("section", *head, *sections, *disclosed, *_tail(frame, language), "\n", lang=language)
 
 
-def _head(frame: Frame, language: Language) -> Iterator[str]:
-    verdict = frame.verdict
-    yield f"<h1>{_said('title', language)}</h1><p>{inert(str(verdict['book']))}</p>"
-    yield f'<p class="input"><strong>{_said("not_advice", language)}</strong></p>'
-    word, status = str(verdict["verdict"]), str(verdict["exit"])
-    yield f'<p>{_said("verdict", language)}: <strong class="{inert(word)}">{inert(word)}</strong> '
-    yield f"({inert(status)}). "
-    yield "; ".join(inert(f"{each['code']} ({each['log']}, {each['seq']})") for each in verdict["reasons"])
-    yield f"</p><p>{_said('how', language)}</p><pre>{escape(frame.how)}</pre>"
-    yield f"<p>{_said('derived', language)}</p>"
+def _head(frame: Frame, language: Language) -> Iterator[_Markup]:
+    yield _tag("h1", _frame("title", language))
+    yield _tag("p", str(frame.verdict["book"]))
+    yield _tag("p", _tag("strong", _frame("not_advice", language)), class_="input")
+    yield _verdict(frame.verdict, language)
+    yield _tag("p", _frame("how", language))
+    yield _tag("pre", frame.how)
+    yield _tag("p", _frame("derived", language))
     policy = "policy_yes" if frame.policy_logs else "policy_no"
-    logs = ", ".join(map(str, frame.policy_logs))
-    yield f"<p>{_said(policy, language)} {logs}</p>"
+    yield _tag("p", _frame(policy, language), " ", ", ".join(map(str, frame.policy_logs)))
     if frame.unproved:
         left_out = ", ".join(f"{log}:{seq}" for log, seq in frame.unproved)
-        yield f"<p>{_said('unproved', language)}: {left_out}</p>"
+        yield _tag("p", _frame("unproved", language), ": ", left_out)
 
 
-def _section(name: str, statements: Sequence[Statement], language: Language) -> str:
-    items = "".join(_item(each, language) for each in statements)
-    empty = f"<p>{_said('empty', language)}</p>"
-    return f"<h2>{escape(said('sections', name, language))}</h2>" + (f"<ul>{items}</ul>" if items else empty)
+def _verdict(verdict: Mapping[str, Any], language: Language) -> _Markup:
+    word, status = str(verdict["verdict"]), str(verdict["exit"])
+    reasons = "; ".join(f"{each['code']} ({each['log']}, {each['seq']})" for each in verdict["reasons"])
+    strong = _tag("strong", word, class_=word)
+    return _tag("p", _frame("verdict", language), ": ", strong, f" ({status}). {reasons}")
 
 
-def _item(statement: Statement, language: Language) -> str:
-    text = inert(sentence(statement, language))
+def _section(name: str, statements: Sequence[Statement], language: Language) -> Iterator[_Markup]:
+    yield _tag("h2", said("sections", name, language))
+    if statements:
+        yield _tag("ul", *(_item(each, language) for each in statements))
+    else:
+        yield _tag("p", _frame("empty", language))
+
+
+def _item(statement: Statement, language: Language) -> _Markup:
+    text = sentence(statement, language)
     if not statement.refs:
-        return f'<li class="hand">{text}</li>\n'
-    shown = ", ".join(map(_link, statement.refs[:_SHOWN]))
+        return _tag("li", text, "\n", class_="hand")
+    shown = _separated(map(_link, statement.refs[:_SHOWN]))
     more = len(statement.refs) - _SHOWN
-    return f'<li>{text} <span class="refs">[{shown}{f" +{more}" if more > 0 else ""}]</span></li>\n'
+    rest = f" +{more}]" if more > 0 else "]"
+    return _tag("li", text, " ", _tag("span", "[", *shown, rest, class_="refs"), "\n")
 
 
-def _link(place: Ref) -> str:
+def _separated(links: Iterable[_Markup]) -> Iterator[_Part]:
+    for number, each in enumerate(links):
+        yield from (", ", each) if number else (each,)
+
+
+def _link(place: Ref) -> _Markup:
     log, seq = place
-    return f'<a href="#l{log}-{seq}">log {log}, seq {seq}</a>'
+    return _tag("a", f"log {log}, seq {seq}", href=f"#l{log}-{seq}")
 
 
-def _disclosed(disclosed: Sequence[Disclosure], language: Language) -> Iterator[str]:
-    yield f"<h2>{_said('disclosed', language)}</h2>"
+def _disclosed(disclosed: Sequence[Disclosure], language: Language) -> Iterator[_Markup]:
+    yield _tag("h2", _frame("disclosed", language))
     if not disclosed:
-        yield f"<p>{_said('not_disclosed', language)}</p>"
+        yield _tag("p", _frame("not_disclosed", language))
     for each in disclosed:
-        text = each.payload.decode("utf-8", "replace")
-        yield f"<p>{_link((each.log, each.seq))}: <code>{inert(each.member)}</code></p>"
-        yield f"<pre>{inert(text)}</pre>"
+        yield _tag("p", _link((each.log, each.seq)), ": ", _tag("code", each.member))
+        yield _tag("pre", each.payload.decode("utf-8", "replace"))
 
 
-def _tail(frame: Frame, language: Language) -> Iterator[str]:
-    claims = "".join(f'<li lang="en">{inert(str(each))}</li>' for each in frame.verdict["claims_not_made"])
-    yield f"<h2>{_said('claims', language)}</h2><ul>{claims}</ul>"
+def _tail(frame: Frame, language: Language) -> Iterator[_Markup]:
+    yield _tag("h2", _frame("claims", language))
+    yield _tag("ul", *(_tag("li", str(each), lang="en") for each in frame.verdict["claims_not_made"]))
 
 
-def _lines(lines: Sequence[Entry], languages: Sequence[Language]) -> Iterator[str]:
-    heading = " / ".join(said("frame", "lines", each) for each in languages)
-    proof = " / ".join(said("frame", "proof", each) for each in languages)
-    yield f"<section><h2>{escape(heading)}</h2>"
+def _lines(lines: Sequence[Entry], languages: Sequence[Language]) -> Iterator[_Part]:
+    yield _tag("h2", " / ".join(_frame("lines", each) for each in languages))
+    proof = " / ".join(_frame("proof", each) for each in languages)
     for each in lines:
-        href = proof_name((each.log, each.seq))
-        yield (
-            f'<h4 id="l{each.log}-{each.seq}">log {each.log}, seq {each.seq}, {inert(each.kind)} '
-            f'(<a href="{href}">{escape(proof)}</a>)</h4><p class="refs">SHA-256 {leaf_of(each)}</p>'
-            f"<pre>{inert(each.line.decode('utf-8', 'replace'))}</pre>\n"
-        )
-    yield "</section>\n"
+        link = _tag("a", proof, href=proof_name((each.log, each.seq)))
+        place = f"log {each.log}, seq {each.seq}, {each.kind} ("
+        yield _tag("h4", place, link, ")", id=f"l{each.log}-{each.seq}")
+        yield _tag("p", f"SHA-256 {leaf_of(each)}", class_="refs")
+        yield _tag("pre", each.line.decode("utf-8", "replace"))
+        yield "\n"
 
 
-def _said(code: str, language: Language) -> str:
-    return escape(said("frame", code, language))
+def _frame(code: str, language: Language) -> str:
+    return said("frame", code, language)
+
+
+def _tag(name: str, *inside: _Part, **attributes: str) -> _Markup:
+    """Return an element around markup and texts; `class_` is the attribute `class`."""
+    given = "".join(f' {key.rstrip("_")}="{inert(value)}"' for key, value in attributes.items())
+    parts = (each.html if isinstance(each, _Markup) else inert(str(each)) for each in inside)
+    return _Markup(f"<{name}{given}>{''.join(parts)}</{name}>")
 
 
 def inert(text: str) -> str:

@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The check of a pack of evidence: whether all of it rests on lines that the verifier finds included.
+
+Owns what is compared: sums, proofs, what must be shown beside a line, enclosed logs, and each file that is
+derived. Leaves reading files to `pack.py`, and what a pack says by itself to `said.py`. Carries I4.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Final
+
+from runner.adapters.ledger.account import ref
+from runner.adapters.ledger.book import Entry, ReadLog, parse_record, to_entry
+from runner.adapters.ledger.content import Disclosure, commitments
+from runner.adapters.ledger.material import PIN, POLICY, SUMMARY, Given, derive, is_in_force, policy_logs
+from runner.adapters.ledger.pack import SUMS, Files, chosen, sums_of
+from runner.adapters.ledger.proofs import proof_name
+from runner.adapters.ledger.said import parse_given
+from runner.adapters.ledger.verdict import check_each, verify
+
+_DOUBT: Final = {1: "FAIL", 3: "UNTRUSTED", 4: "UNVERIFIABLE"}
+_END: Final = ["close", "seal"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What came of checking a pack: every problem in words, how many lines, and the verifier's doubts.
+
+    The doubt `INCOMPLETE` is of an enclosed log that has no end, as its maker says too.
+    """
+
+    problems: tuple[str, ...]
+    lines: int
+    doubts: tuple[str, ...]
+
+
+def check_pack(files: Files, pin: Path | None, on_proof: Callable[[], None] = lambda: None) -> Checked:
+    """Check a pack: its sums, each proof by the verifier under `pin`, and all that is derived from the lines.
+
+    `on_proof` is called after each proof. Raises `TraceError` when the verifier cannot be run.
+    """
+    sums = files.get(SUMS)
+    rest = {name: data for name, data in files.items() if name != SUMS}
+    problems = [] if sums == sums_of(rest) else [f"{SUMS}: the files are not those that it lists"]
+    proofs = {name: files[name] for name in sorted(files) if name.startswith("proofs/")}
+    codes = _check_proofs(proofs, pin, on_proof)
+    problems += [f"{name}: {_DOUBT.get(code, 'FAIL')}" for name, code in codes.items() if code not in {0, 4}]
+    doubts = {_DOUBT[code] for code in codes.values() if code in _DOUBT}
+    if pin is not None and rest.get(PIN, b"").strip() != pin.read_bytes().strip():
+        problems.append(f"{PIN}: it is not the pin that you have")
+    try:
+        found, open_logs = _check_contents(rest, pin)
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        found, open_logs = [f"{SUMMARY}: it is not what a pack holds"], []
+    doubts |= {"INCOMPLETE"} if open_logs else set()
+    return Checked(problems=(*problems, *found), lines=len(proofs), doubts=tuple(sorted(doubts)))
+
+
+def _check_proofs(proofs: Files, pin: Path | None, on_proof: Callable[[], None]) -> dict[str, int]:
+    """Return the verifier's exit code for each proof."""
+    codes = {}
+    with TemporaryDirectory(prefix="akaion-pack-") as scratch:
+        paths = [Path(scratch) / name.replace("/", "-") for name in proofs]
+        for path, data in zip(paths, proofs.values(), strict=True):
+            path.write_bytes(data)
+        for name, code in zip(proofs, check_each(paths, pin), strict=True):
+            codes[name] = code
+            on_proof()
+    return codes
+
+
+def _check_contents(files: Files, pin: Path | None) -> tuple[list[str], list[int]]:
+    """Return what is wrong beyond sums and proofs, and which enclosed logs have no end."""
+    shown = _shown(files)
+    lines = tuple(line for line, _ in shown)
+    given = parse_given(files, [line for line in lines if line.kind == "header"])
+    logs = [_read_log(data) for name, data in files.items() if _is_log(name)]
+    ended = {log.number: [entry.kind for entry in log.entries[-2:]] == _END and not log.torn for log in logs}
+    open_logs = [number for number, is_ended in ended.items() if not is_ended]
+    problems = [
+        *_check_places(shown),
+        *_check_verdict(files, lines, pin),
+        *_check_logs(logs, lines, given),
+        *_check_ends(open_logs, given),
+        *_check_derived(files, lines, given),
+    ]
+    return problems, open_logs
+
+
+def _shown(files: Files) -> list[tuple[Entry, bytes]]:
+    """Return the lines that the proofs of a pack show, in order, each with the header its proof is under."""
+    proofs = [json.loads(data) for name, data in files.items() if name.startswith("proofs/")]
+    under = [(each["line"].encode("utf-8"), each["header"].encode("utf-8")) for each in proofs]
+    found = [(to_entry(_number(header), line), header) for line, header in under]
+    return sorted(found, key=lambda each: ref(each[0]))
+
+
+def _number(header: bytes) -> int:
+    number: int = parse_record(header)["body"]["log_no"]
+    return number
+
+
+def _check_places(shown: Sequence[tuple[Entry, bytes]]) -> Iterator[str]:
+    """Yield what must be shown beside the lines and is not: the header of each log, the backends it asks."""
+    lines = [line for line, _ in shown]
+    headers = {line.log: line.line for line in lines if line.seq == 0}
+    for line, header in shown:
+        if headers.get(line.log) != header:
+            yield f"{proof_name(ref(line))}: the header of its log is not shown"
+        if line.kind == "egress" and line.word("backend") and not any(_probes(each, line) for each in lines):
+            yield f"{proof_name(ref(line))}: the record of the backend that it asks is not shown"
+
+
+def _probes(entry: Entry, sent: Entry) -> bool:
+    """Return whether `entry` says what the backend was that `sent` went to."""
+    is_before = entry.kind == "backend" and entry.log == sent.log and entry.seq < sent.seq
+    return is_before and entry.word("name") == sent.word("backend")
+
+
+# --- enclosed logs -----------------------------------------------------------------------------------
+
+
+def _is_log(name: str) -> bool:
+    return name.startswith("logs/") and name.endswith(".jsonl")
+
+
+def _read_log(data: bytes) -> ReadLog:
+    *lines, rest = data.split(b"\n")
+    number = _number(lines[0])
+    return ReadLog(number=number, entries=tuple(to_entry(number, line) for line in lines), torn=bool(rest))
+
+
+def _check_verdict(files: Files, lines: Sequence[Entry], pin: Path | None) -> list[str]:
+    """Return what the verifier has against the whole logs that are enclosed, if any are."""
+    logs = {name: data for name, data in files.items() if name.startswith("logs/")}
+    if not logs:
+        return []
+    headers = [line for line in lines if line.kind == "header"]
+    with TemporaryDirectory(prefix="akaion-pack-") as scratch:
+        for name, data in logs.items():
+            (Path(scratch) / name.removeprefix("logs/")).write_bytes(data)
+        policy = Path(scratch) / POLICY
+        policy.write_bytes(files.get(POLICY, b""))
+        by = policy if is_in_force(files.get(POLICY), headers) else None
+        verdict = verify(Path(scratch), pin, policy=by)
+    return [] if verdict.holds else [f"logs: {each}" for each in verdict.reasons]
+
+
+def _check_logs(logs: Sequence[ReadLog], lines: Sequence[Entry], given: Given) -> Iterator[str]:
+    """Yield which enclosed logs are missing, or hold other lines of what is meant than are shown."""
+    apart = {line.log for line in lines} ^ {log.number for log in logs} if given.logs else set()
+    yield from (f"logs: log {number} is not enclosed, or nothing of it is shown" for number in sorted(apart))
+    for log in logs:
+        left_out = {place for place in given.unproved if place[0] == log.number}
+        meant = {ref(entry): entry.line for entry in chosen(log, given.selection)}
+        seals = [entry.seq for entry in log.entries if entry.kind == "seal"]
+        wanted = {place: line for place, line in meant.items() if place not in left_out}
+        if wanted != {ref(line): line.line for line in lines if line.log == log.number}:
+            yield f"logs: log {log.number} does not hold the lines that are shown, or more of that kind"
+        if any(seq < max(seals, default=0) for _, seq in left_out):
+            yield f"logs: log {log.number} has a seal over lines that are called unproved"
+
+
+def _check_ends(open_logs: Sequence[int], given: Given) -> Iterator[str]:
+    """Yield which enclosed logs have no end, and no word of their maker's why: it goes on, or broke off."""
+    known = given.verdict["interrupted"]
+    if given.verdict["verdict"] != "INCOMPLETE":
+        yield from (f"logs: log {number} has no end" for number in open_logs if number not in known)
+
+
+# --- what is derived ---------------------------------------------------------------------------------
+
+
+def _check_derived(files: Files, lines: Sequence[Entry], given: Given) -> list[str]:
+    """Return which files are not what follows from the lines that the proofs show."""
+    headers = [line for line in lines if line.kind == "header"]
+    wanted: Mapping[str, bytes] = derive(lines, given)
+    wanted = {**wanted, **{each.file: each.payload for each in given.disclosed}}
+    named = {*wanted, *(proof_name(ref(line)) for line in lines), *(f"logs/{name}" for name in given.logs)}
+    named |= {PIN} | (set() if given.policy is None else {POLICY})
+    problems = [
+        f"{name}: it does not follow from the lines" for name in wanted if files.get(name) != wanted[name]
+    ]
+    problems += [f"{name}: it is not what was committed" for name in _untrue(given.disclosed, lines)]
+    if given.policy is not None and not policy_logs(given.policy, headers)[1]:
+        problems.append(f"{POLICY}: it was in force in none of the logs")
+    return problems + [f"{name}: it does not belong to the pack" for name in sorted(set(files) ^ named)]
+
+
+def _untrue(disclosed: Sequence[Disclosure], lines: Sequence[Entry]) -> list[str]:
+    """Return the files of content that the lines do not commit to."""
+    said = {(*ref(line), *each) for line in lines for each in commitments(line)}
+    return [
+        each.file
+        for each in disclosed
+        if not each.holds or (each.log, each.seq, each.member, each.commit) not in said
+    ]
