@@ -220,7 +220,7 @@ print([len(parse_notes(before + note)) for before in ("y" * 2**20 + "\\n", "y\\n
 
 
 def test_a_long_text_before_a_note_is_read_once() -> None:
-    """Tried anew from each of its characters, or its lines, it would take hours."""
+    """Tried anew from each of its characters, or its lines, it would take minutes."""
     head = Checkpoint.of(BOOK, 5, root_of(LEAVES[:5]))
     note = signed_note(head, [signature_line(BOOK, KEEPER.public_key, KEEPER.sign(b""))]).encode()
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUTF8": "1"}
