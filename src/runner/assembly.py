@@ -96,7 +96,7 @@ from runner.perimeter.second_model import LocalModel
 from runner.perimeter.toolbox import SealedTools
 from runner.perimeter.trace.commit import config_digest, policy_digest, prompts_digest
 from runner.perimeter.trace.log import HeaderFacts, Trace
-from runner.perimeter.trace.note import device_key_name, vkey
+from runner.perimeter.trace.note import device_key_name, parse_vkey, vkey
 from runner.perimeter.trace.records import RULES_ONLY
 from runner.perimeter.trace.records import HostTool as HostToolRecord
 from runner.perimeter.trace.recover import named_successor
@@ -128,6 +128,14 @@ class Places:
     pin: Path
     salts: Path
     signer: Path | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedBook:
+    """A book whose key was replaced: its `folder`, and the file `pin` of the key that it is verified by."""
+
+    folder: Path
+    pin: Path
 
 
 def open_profile(
@@ -269,12 +277,13 @@ class Runtime:
         """
         export_pin(device_vkey(self._keys.signer()), Path(target), book=self._places.trace)
 
-    def rotate_key(self, successor: str | None = None) -> Path:
-        """End this book under its device key, which names the next one, and return where the book lies now.
+    def rotate_key(self, successor: str | None = None) -> EndedBook:
+        """End this book under its device key, which names the next one, and return where both lie now.
 
         A new key takes the place of the old one; or `successor` is named, the verifier key of a device key
         that the profile is to have from then on. What was broken off goes on where it was when this is called
-        again. Raises `TraceError`, also for a key that only its signer process can replace.
+        again. The old key's pin is kept first, beside the head pins: no key says it any more afterwards.
+        Raises `TraceError`, also for a key that only its signer process can replace.
         """
         store, current = (
             FolderLogStore(self._places.trace, self._places.pin),
@@ -292,9 +301,12 @@ class Runtime:
                 raise TraceUnavailable(
                     "this book ended for another key. Fix: name that one, or end what writes it"
                 )
+            pin = self._places.pin.with_suffix(f".before-{book_name(parse_vkey(new)[1])[-16:]}.vkey")
+            if current != new:
+                export_pin(current, pin, book=self._places.trace)
             if successor is None:
                 self._keys.promote()
-            return store.retire()
+            return EndedBook(folder=store.retire(), pin=pin)
         finally:
             store.release()
 

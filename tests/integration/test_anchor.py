@@ -260,3 +260,24 @@ def test_an_answer_of_another_witness_is_not_kept(
         assert main(["trace", "anchor", "--witness", url, "--witness-key", str(key)]) == 1
     assert "no cosignature of this witness" in capsys.readouterr().err
     assert list(office.book.glob("*.witness")) == []
+
+
+def test_a_witness_writes_its_own_pin_file_and_no_other_file_is_lost(office: Office) -> None:
+    """What an auditor pins is made by a command, as the device's pin is."""
+    pin = office.machine.parent / "exported.vkey"
+    assert witness_main(["show", str(office.machine), "--export", str(pin)]) == 0
+    assert pin.read_text("ascii") == office.key.read_text("ascii")
+    assert witness_main(["show", str(office.machine), "--export", str(pin)]) == 0
+    pin.write_text("another", encoding="ascii")
+    assert witness_main(["show", str(office.machine), "--export", str(pin)]) == 1
+    assert pin.read_text("ascii") == "another"
+
+
+def test_a_witness_whose_key_is_gone_makes_no_other(
+    office: Office, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Under its old name it would be a witness that nobody pinned."""
+    (office.machine / "witness.key").unlink()
+    assert witness_main(["show", str(office.machine)]) == 1
+    assert "Fix: restore it" in capsys.readouterr().err
+    assert not (office.machine / "witness.key").exists()

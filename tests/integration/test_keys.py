@@ -23,6 +23,7 @@ import akaion_verify
 import pytest
 
 from runner.adapters.cli import main as command
+from runner.adapters.cli.needs import checks
 from runner.assembly import Runtime, construct
 from runner.capability.transport import keys as file_keys
 from runner.capability.transport.logstore import FolderLogStore
@@ -206,6 +207,35 @@ def test_i7_between_the_steps_of_a_rotation_nothing_is_written(
     assert sorted((place / "home" / "trace").iterdir()) == before
 
 
+@pytest.mark.parametrize("step", [None, *STEPS])
+def test_i4_the_ended_book_is_read_with_what_rotate_names(
+    place: Path, step: str | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody exported the old pin, and no key says it any more: it is kept before the key is replaced."""
+    named = profile(place)
+    run(named)
+    if step is not None:
+        owner, method = STEPS[step]
+        real = getattr(owner, method)
+
+        def ends(self: Any, *arguments: Any) -> Any:
+            if owner is Path and self != place / "home" / "trace":
+                return real(self, *arguments)
+            raise Gone
+
+        with monkeypatch.context() as patched:
+            patched.setattr(owner, method, ends)
+            with pytest.raises(Gone):
+                construct(named, to_read=True).rotate_key()
+    first = akaion(capsys, "keys", "rotate", "--profile", str(named))
+    assert command.main(["keys", "rotate", "--profile", str(named)]) == 0
+    said = capsys.readouterr().out
+    assert verdict(Path(first["book"]), Path(first["pin"])) == ("PASS", [])
+    words = " ".join(said.split()).partition("To read it: akaion ")[2].split()[:5]
+    assert words[0] == "runs"
+    assert command.main([*words, "--profile", str(named)]) == 0  # the second book, with its own pin
+
+
 def test_two_rotations_end_two_books(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     named = profile(place)
     ended = [akaion(capsys, "keys", "rotate", "--profile", str(named))["book"] for _ in range(2)]
@@ -293,6 +323,8 @@ def test_under_one_account_the_record_says_file(place: Path, capsys: pytest.Capt
         assert akaion(capsys, "keys", "show", "--profile", str(named))["custody"] == "file"
         assert akaion(capsys, "runs", "--profile", str(named))["verdict"] == "PASS"  # under its own pin
         assert akaion(capsys, "profile", "check", str(named))["key"] == str(at)
+        (check,) = [each for each in checks(str(named), deep=False) if each.name == "device key"]
+        assert (check.grade, "--user and --client" in check.fix) == ("warn", True)
     assert verdict(book, place / "pin") == ("PASS", [])
     assert b'"custody":"file"' in next(iter(book.glob("000000-*"))).read_bytes()
     assert not (place / "home" / "keys").exists()
@@ -318,6 +350,25 @@ def test_i4_a_signer_hands_its_book_on_to_the_key_its_operator_named_and_to_no_o
     assert (ended["vkey"], verdict(Path(ended["book"]), place / "pin")) == (VKEY, ("PASS", []))
     assert command.main(["keys", "serve", "other", "--keys", "signer", "--next", "nonsense"]) == 1
     assert "--next says is no verifier key" in " ".join(capsys.readouterr().err.split())
+
+
+def test_i4_a_second_signer_on_one_folder_does_not_start(place: Path) -> None:
+    """Two signers with one head certify two books under one key: the folder is one process's for its life."""
+    second = ["keys", "serve", str(place / "b"), "--keys", str(place / "signer")]
+    with serving(place):
+        named = profile(place, f"process:{place / 'b'}")
+        assert bounded(*second) == 1
+        with pytest.raises(TraceError, match="does not answer"):
+            run(named)
+    with serving(place):  # the folder is free again when its signer ended, however it ended
+        pass
+
+
+def bounded(*words: str) -> int:
+    """The exit status of a command that must end by itself, and say that the folder is taken."""
+    done = subprocess.run([*MODULE, *words], capture_output=True, env=environment(), timeout=60, check=False)
+    assert b"a signer already serves this folder" in done.stderr
+    return done.returncode
 
 
 def test_a_disk_that_was_put_back_gets_no_further_log(place: Path) -> None:

@@ -9,7 +9,7 @@ import re
 import stat
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pytest
 
@@ -247,11 +247,20 @@ def test_missing_weights_are_a_warning_of_a_right_profile(akaion: Any) -> None:
 
 # --- keys and trace ------------------------------------------------------------------------------
 
+OTHER_PIN: Final = "akaion/80f712441a376931/device+cea32d1c+AeuCfI4PgrZ645HxFAxoX4EJ3JwkSihrCOdIo++FfPDm"
+
+
+def test_a_key_that_is_not_there_is_not_made_by_looking(akaion: Any, home: Path) -> None:
+    status, _, err = akaion("keys", "show")
+    assert (status, (home / "keys").exists()) == (1, False)
+    assert "Fix: `akaion keys create`" in err
+
 
 def test_the_key_is_made_on_first_use_and_said_so(akaion: Any, home: Path) -> None:
-    status, out, err = akaion("keys", "show", "--json")
+    status, _, err = akaion("keys", "export", "device.vkey")
     assert status == 0
     assert "A new device key was made" in err
+    out = akaion("keys", "show", "--json")[1]
     key = json.loads(out)
     name, public = parse_vkey(key["vkey"])
     assert name == f"{book_name(public)}/device"
@@ -263,13 +272,24 @@ def test_the_key_is_made_on_first_use_and_said_so(akaion: Any, home: Path) -> No
 
 def test_the_pin_is_the_verifier_key_and_is_refused_inside_the_record(akaion: Any, home: Path) -> None:
     """I4: a pin that lies with the record proves nothing."""
-    key = json.loads(akaion("keys", "show", "--json")[1])["vkey"]
+    key = json.loads(akaion("keys", "create", "--json")[1])["vkey"]
     assert akaion("keys", "export", "device.vkey")[0] == 0
     assert Path("device.vkey").read_text("ascii") == key + "\n"
     (home / "trace").mkdir()
     status, _, err = akaion("keys", "export", str(home / "trace" / "device.vkey"))
     assert status == 1
     assert "inside the trace folder" in err
+
+
+@pytest.mark.parametrize("kept", [f"{OTHER_PIN}\n", "my letter"], ids=["another-key", "no-key"])
+def test_i4_an_export_never_overwrites_a_file_that_holds_something_else(akaion: Any, kept: str) -> None:
+    """The pin of another device may have no second copy. This key again, and an empty file, are no loss."""
+    Path("device.vkey").write_text(kept, encoding="ascii")
+    status, _, err = akaion("keys", "export", "device.vkey")
+    assert (status, Path("device.vkey").read_text("ascii")) == (1, kept)
+    assert "Fix: name another file" in err
+    Path("device.vkey").write_text("", encoding="ascii")
+    assert [akaion("keys", "export", "device.vkey")[0] for _ in range(2)] == [0, 0]
 
 
 def test_a_pin_that_cannot_be_written_is_one_message(akaion: Any) -> None:
@@ -291,9 +311,14 @@ def test_a_key_is_created_once(akaion: Any, home: Path) -> None:
 
 
 def test_the_export_says_what_it_wrote(akaion: Any) -> None:
-    key = json.loads(akaion("keys", "show", "--json")[1])
+    """Which key it was stands there too: of two profiles each may have its own."""
+    key = json.loads(akaion("keys", "create", "--json")[1])
     told = json.loads(akaion("keys", "export", "device.vkey", "--json")[1])
-    assert told == {"pin": "device.vkey", "vkey": key["vkey"], "fingerprint": key["fingerprint"]}
+    assert told == {"pin": "device.vkey", "profile": "detached", **key}
+    Path("studio.yaml").write_text(PROFILE + "trace: {keys: other}\n", encoding="utf-8")
+    out = akaion("keys", "export", "other.vkey", "--profile", "studio.yaml")[1].replace("\n", "")
+    assert "studio.yaml" in out
+    assert "file: " in out
 
 
 def test_a_keyring_that_is_not_here_names_the_fix(akaion: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -326,7 +351,7 @@ def test_a_custody_that_is_none_is_a_mistake_with_its_line(akaion: Any) -> None:
 
 def test_the_seed_is_never_printed(akaion: Any, home: Path) -> None:
     """I5."""
-    said = akaion("keys", "show")[1] + akaion("keys", "export", "device.vkey")[1]
+    said = akaion("keys", "export", "device.vkey")[1] + akaion("keys", "show")[1]
     assert (home / "keys" / "device.key").read_text("ascii").strip() not in said
 
 
@@ -613,7 +638,7 @@ def test_a_granted_folder_without_a_readable_text_is_a_warning(home: Path) -> No
 
 
 def test_i5_a_device_key_that_others_can_read_fails(akaion: Any, home: Path) -> None:
-    akaion("keys", "show")
+    akaion("keys", "create")
     assert found("device key").grade == "ok"
     (home / "keys" / "device.key").chmod(0o644)
     assert found("device key").grade == "fail"

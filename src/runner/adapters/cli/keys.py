@@ -6,6 +6,7 @@ private half is read by its custody and never shown. Carries I4: a pin that came
 record is what ties the record to this device.
 """
 
+import shlex
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
@@ -66,11 +67,18 @@ def create(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> 
 
 @app.command(epilog="Example:  akaion keys show")
 def show(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> None:
-    """Show the device's verifier key and its fingerprint. Makes the key if there is none yet."""
-    _device_key(inspect(profile)).print(as_json=as_json)
+    """Show the device's verifier key, its fingerprint and its custody. Makes nothing: no key is a failure."""
+    inspected = inspect(profile)
+    keys = custody_of(inspected.config, inspected.places)
+    if not keys.exists():
+        raise TraceError(
+            f"there is no device key yet at {keys.place}. Fix: `akaion keys create`, or name the profile "
+            "whose key is meant, with --profile"
+        )
+    _device_key(inspected).print(as_json=as_json)
 
 
-@app.command(epilog="Example:  akaion keys export device.vkey")
+@app.command(epilog="Example:  akaion keys export device.vkey --profile studio.yaml")
 def export(
     file: Annotated[Path, typer.Argument(help="Where to write the pin.")],
     *,
@@ -80,15 +88,18 @@ def export(
     """Write the auditor's pin: the one line that `akaion-verify --pin` takes.
 
     Give it to the auditor by another way than the record, and let them read the fingerprint back to you:
-    a pin that travels with the record proves only that the two fit.
+    a pin that travels with the record proves only that the two fit. A file that holds anything else is not
+    overwritten. Makes the key if there is none yet, and says so: a pin is wanted before the first run.
     """
     inspected = inspect(profile)
     key = _device_key(inspected)
     export_pin(key.line, file, book=inspected.places.trace)
     if as_json:
-        print_json({"pin": str(file), "vkey": key.line, "fingerprint": key.fingerprint})
+        told = {"pin": str(file), "vkey": key.line, "fingerprint": key.fingerprint}
+        print_json(told | {"custody": key.custody, "profile": profile})
         return
-    print_facts(output(), [("Pin", str(file)), ("Fingerprint", key.fingerprint)])
+    facts = [("Pin", str(file)), ("Fingerprint", key.fingerprint), ("Profile", profile)]
+    print_facts(output(), [*facts, ("Custody", f"{key.custody}: {key.place}")])
 
 
 @app.command(epilog="Example:  akaion keys rotate --profile studio.yaml")
@@ -106,16 +117,22 @@ def rotate(
     """Replace the device key: the old one certifies the new one, and its book ends and is moved aside.
 
     The last log of the old book names the new key; `akaion-verify prove` shows that line to whoever pinned
-    the old key. The next run starts a new book. Call this again if it broke off.
+    the old key. The next run starts a new book. The old key's pin is kept beside the head pins, for the ended
+    book. Witnesses have to be told of the new book. Call this again if it broke off.
     """
     successor = None if to is None else _read_pin(to)
-    book = construct(profile, to_read=True).rotate_key(successor)
+    ended = construct(profile, to_read=True).rotate_key(successor)
     line = successor or _device_key(inspect(profile)).line
     found = fingerprint(parse_vkey(line)[1])
     if as_json:
-        print_json({"book": str(book), "vkey": line, "fingerprint": found})
+        told = {"book": str(ended.folder), "pin": str(ended.pin), "vkey": line, "fingerprint": found}
+        print_json(told)
         return
-    print_facts(output(), [("Ended book", str(book)), ("Next key", line), ("Fingerprint", found)])
+    facts = [("Ended book", str(ended.folder)), ("Its pin", str(ended.pin))]
+    print_facts(output(), [*facts, ("Next key", line), ("Fingerprint", found)])
+    words = shlex.join(["akaion", "runs", "--folder", str(ended.folder), "--pin", str(ended.pin)])
+    print_line(output(), f"To read it: {words}")
+    print_line(output(), "After the next run, tell each witness of the new book: akaion trace anchor --key")
 
 
 def _device_key(inspected: Inspected, *, quiet: bool = False) -> DeviceKey:

@@ -246,10 +246,15 @@ def _key(config: Config, places: Places) -> Check:
         return _key_file(places)
     keys = custody_of(config, places)
     try:
-        found = f"custody {keys.signer().custody}, {keys.place}" if keys.exists() else "none yet"
+        word = keys.signer().custody if keys.exists() else None
     except TraceError as error:
         problem, _, fix = str(error).partition(". Fix: ")
         return Check(name="device key", grade="fail", found=problem, fix=fix)
+    found = "none yet" if word is None else f"custody {word}, {keys.place}"
+    if word == "file":
+        fix = "start the signer as root, with --user and --client: two accounts, and the runtime not root"
+        found = f"{found}: the signer keeps nothing from the runtime's own account"
+        return Check(name="device key", grade="warn", found=found, fix=fix)
     return Check(name="device key", grade="ok", found=found)
 
 

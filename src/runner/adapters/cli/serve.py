@@ -16,7 +16,14 @@ from runner.assembly import book_name
 from runner.capability.transport.clock import SystemEntropy
 from runner.capability.transport.keys import FileSigner
 from runner.capability.transport.signer import custody_between, own_account
-from runner.capability.transport.signerd import KeptFile, account_named, become, listen, serve_clients
+from runner.capability.transport.signerd import (
+    KeptFile,
+    account_named,
+    become,
+    holding,
+    listen,
+    serve_clients,
+)
 from runner.kernel.errors import TraceError
 from runner.perimeter.trace.certify import Certifier
 from runner.perimeter.trace.note import parse_vkey
@@ -56,18 +63,23 @@ def serve(
         if user is not None:
             become(account_named(user))
         custody = custody_between(own_account(), runtime)
-        signer = FileSigner(keys / KEY, book=None, entropy=SystemEntropy())
-        head = KeptFile(keys / HEAD)
-        certifier = Certifier(
-            signer=signer,
-            book=book_name(signer.public_key),
-            custody=custody,
-            kept=head.read(),
-            keep=head.keep,
-            successor=successor,
-        )
-        print_line(errors(), f"Listening at {socket}; custody {custody}")
-        serve_clients(listening, runtime, certifier.answer)
+        with holding(keys):
+            certifier = _certifier(keys, custody, successor)
+            print_line(errors(), f"Listening at {socket}; custody {custody}")
+            serve_clients(listening, runtime, certifier.answer)
+
+
+def _certifier(keys: Path, custody: str, successor: str | None) -> Certifier:
+    """Return what judges, with key and head of the folder `keys`, which is held; raise `TraceError`."""
+    signer, head = FileSigner(keys / KEY, book=None, entropy=SystemEntropy()), KeptFile(keys / HEAD)
+    return Certifier(
+        signer=signer,
+        book=book_name(signer.public_key),
+        custody=custody,
+        kept=head.read(),
+        keep=head.keep,
+        successor=successor,
+    )
 
 
 def _check_successor(line: str) -> None:

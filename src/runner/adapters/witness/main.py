@@ -18,7 +18,7 @@ from runner.adapters.witness.judge import Reply, Seen, Trusted, Witness
 from runner.adapters.witness.memory import FolderMemory
 from runner.adapters.witness.server import WitnessServer
 from runner.capability.transport.clock import SystemClock, SystemEntropy
-from runner.capability.transport.keys import FileSigner
+from runner.capability.transport.keys import FileSigner, export_pin
 from runner.capability.transport.logstore import read_regular, replace_file
 from runner.kernel.errors import RunnerError, TraceError
 from runner.perimeter.trace.cosign import Key, parse_answer, parse_request
@@ -26,6 +26,7 @@ from runner.perimeter.trace.note import parse_vkey, vkey
 
 PROGRAM: Final = "akaion-witness"
 _NAME: Final = "name"
+_KEY: Final = "witness.key"
 _NAME_RULE: Final = "letters, digits, dots, slashes and hyphens, such as witness.studio.example/w1"
 
 app: Final = typer.Typer(
@@ -52,6 +53,7 @@ def init(
     if (folder / _NAME).exists():
         raise TraceError("this folder is a witness already. Fix: use `show`, or another folder")
     with FolderMemory(folder / "books"):
+        _signer(folder)
         replace_file(folder / _NAME, folder / "name.tmp", f"{name}\n".encode("ascii"))
     with _opened(folder) as (witness, _):
         print_line(output(), _vkey(witness.key))
@@ -74,11 +76,20 @@ def trust(
         memory.keep(Trusted(key=Key(name=name, public=public), seen=Seen()))
 
 
-@app.command(epilog="Example:  akaion-witness show /srv/witness")
-def show(folder: FolderArgument, *, as_json: JsonOption = False) -> None:
+@app.command(epilog="Example:  akaion-witness show /srv/witness --export w1.vkey")
+def show(
+    folder: FolderArgument,
+    *,
+    export: Annotated[
+        Path | None, typer.Option("--export", help="Also write the verifier key here: the auditor's pin.")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """Show the witness's verifier key, and how long each book was when it was last cosigned."""
     with _opened(folder) as (witness, memory):
         key, books = _vkey(witness.key), list(memory.all())
+    if export is not None:
+        export_pin(key, export, book=folder / "books")
     if as_json:
         seen = {each.key.name: {"size": each.seen.size, "root": each.seen.root.hex()} for each in books}
         print_json({"vkey": key, "books": seen})
@@ -132,14 +143,22 @@ def _refusal(reply: Reply) -> str:
 
 @contextmanager
 def _opened(folder: Path) -> Iterator[tuple[Witness, FolderMemory]]:
-    """Open the witness in `folder`; raise `TraceError` when there is none, or another process is it."""
+    """Open the witness in `folder`; raise `TraceError` when there is none, or another process is it.
+
+    Only `init` makes a key: with another one under its name it would be a witness that nobody pinned.
+    """
     try:
         name = read_regular(folder / _NAME).decode("ascii").strip()
     except (OSError, ValueError):
         raise TraceError(f"no witness is in this folder. Fix: {PROGRAM} init FOLDER --name NAME") from None
+    if not (folder / _KEY).exists():
+        raise TraceError("the witness's key is gone. Fix: restore it, or make a witness in another folder")
     with FolderMemory(folder / "books") as memory:
-        signer = FileSigner(folder / "witness.key", book=folder / "books", entropy=SystemEntropy())
-        yield Witness(name=name, signer=signer, memory=memory, clock=SystemClock()), memory
+        yield Witness(name=name, signer=_signer(folder), memory=memory, clock=SystemClock()), memory
+
+
+def _signer(folder: Path) -> FileSigner:
+    return FileSigner(folder / _KEY, book=folder / "books", entropy=SystemEntropy())
 
 
 def _vkey(key: Key) -> str:

@@ -18,6 +18,7 @@ from runner.capability.transport.logstore import (
     close_synced,
     make_private_folder,
     opening,
+    read_regular,
     refuse_inside,
     replace_file,
     sync_file,
@@ -111,12 +112,17 @@ class FileCustody:
 def export_pin(verifier_key: str, target: Path, *, book: Path) -> None:
     """Write the auditor's pin file: one line, the device's verifier key as `trace.note.vkey` gives it.
 
-    Raises `TraceError` when `target` lies in the trace folder `book`, where a pin proves nothing, or cannot
-    be written.
+    Raises `TraceError` when `target` lies in the trace folder `book`, where a pin proves nothing, holds
+    anything but this key, which may be the only copy of another pin, or cannot be written.
     """
     refuse_inside(target, book, "auditor's pin")
+    line = verifier_key.encode("ascii")
     with opening("auditor's pin"):
-        replace_file(target, target.with_name(target.name + ".tmp"), verifier_key.encode("ascii") + b"\n")
+        if os.path.lexists(target) and read_regular(target).strip() not in {b"", line}:
+            raise TraceError(
+                f"{target.name!a} holds another key, or no key. Fix: name another file, or move that one away"
+            )
+        replace_file(target, target.with_name(target.name + ".tmp"), line + b"\n")
 
 
 def _create(path: Path, seed: bytes) -> None:

@@ -1,21 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
 """The socket of a signer process: who may ask, and one request after the other.
 
-Owns listening (mode 0600, owned by the one account that may connect), the check of who connected, becoming
-another account, and the file of what the signer keeps. Leaves every judgement to the `answer` it is given
-(`perimeter.trace.certify`), and the key to `keys`. Carries I7: whoever is not the one account is hung up on
-before a byte is read.
+Owns listening (mode 0600, owned by the one account that may connect), the check of who connected,
+becoming another account, its folder for one process, and the file of what it keeps there. Leaves every
+judgement to the `answer` it is given (`perimeter.trace.certify`), and the key to `keys`. Carries I7:
+whoever is not the one account is hung up on before a byte is read.
 """
 
+import fcntl
 import os
 import pwd
 import socket
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from runner.capability.transport.logstore import opening, read_regular, replace_file
+from runner.capability.transport.logstore import (
+    close_synced,
+    make_private_folder,
+    opening,
+    read_regular,
+    replace_file,
+)
 from runner.capability.transport.signer import WAIT_S, own_account, peer_account, receive
 from runner.kernel.errors import TraceError
 
@@ -64,6 +72,28 @@ def become(account: pwd.struct_passwd) -> None:
         os.setuid(account.pw_uid)
     except PermissionError:
         raise TraceError("only root becomes another account. Fix: start the signer as root") from None
+
+
+@contextmanager
+def holding(folder: Path) -> Iterator[None]:
+    """Hold the signer's `folder`, which is made, for this process: two signers on one head fork a book (I4).
+
+    Raises `TraceError` when another process holds it, or where a folder cannot be locked.
+    """
+    with opening("signer's folder"):
+        make_private_folder(folder)
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(handle)
+            raise TraceError(
+                "a signer already serves this folder. Fix: use its socket, or name another folder"
+            ) from None
+    try:
+        yield
+    finally:
+        close_synced(handle)
 
 
 def serve_clients(listening: socket.socket, client: int, answer: Callable[[bytes], bytes]) -> None:
