@@ -30,6 +30,7 @@ from runner.adapters.ledger.pack import SUMS, Files, Gathered, build, gather, re
 from runner.adapters.ledger.page import Frame, page
 from runner.adapters.ledger.proofs import Prover, proof_name
 from runner.adapters.ledger.select import Wanted, wanted_runs
+from runner.adapters.ledger.words import claim
 from runner.capability.transport.salts import read_salts
 from runner.kernel.errors import TraceError
 from runner.testing import ScriptedServer, oblige
@@ -300,6 +301,30 @@ def golden_statements(name: str) -> dict[str, list[dict[str, Any]]]:
     given = Given(verdict=kept_of(ledger.verdict.report), selection=Selection())
     told: dict[str, list[dict[str, Any]]] = json.loads(derive(lines, given)["evidence.json"])["statements"]
     return told
+
+
+def test_everything_that_the_verifier_does_not_claim_has_words_in_italian() -> None:
+    more = (akaion_verify.NOT_ANCHORED, akaion_verify.ANCHORED, akaion_verify.WITNESSED)
+    claims = [*akaion_verify.NOT_CLAIMED, *more]
+    assert [each for each in claims if claim(each, "it") in {None, each} or claim(each, "en") != each] == []
+
+
+def test_the_italian_page_speaks_italian(practice: Practice) -> None:
+    """Commands and names of the profile stay as they are typed; what is said to a reader does not."""
+    files = read_pack(practice.pack("pack", "--language", "it"))
+    page = files["evidence.html"].decode("utf-8")
+    assert "NON PROVATA: $p" in page
+    assert "NOT PROVED" not in page
+    assert "che le etichette e le classi fossero esatte" in page
+    assert '<li lang="en">' not in page
+    assert "classe massima in uscita C1 (interno)" in page
+
+
+def test_a_probe_of_the_runner_is_told_apart_from_the_sends_of_tasks() -> None:
+    told = golden_statements("studio")
+    probes = [each for each in told["stayed"] if each["code"] == "probe"]
+    assert [each["values"]["class"] for each in probes] == ["C0", "C0"]
+    assert {each["code"] for each in told["stayed"]} == {"probe", "stayed"}
 
 
 def test_p1_what_a_person_let_go_counts_as_what_it_was_and_what_was_redacted_as_what_is_left() -> None:

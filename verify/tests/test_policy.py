@@ -139,6 +139,19 @@ def test_s10_another_policy_is_refused_by_its_digest_and_not_replayed(folder: Pa
     assert look(folder, pin, other) == [("policy-differs", 0)]
 
 
+def test_s10_with_each_policy_in_turn_the_decisions_of_every_log_are_repeated(
+    folder: Path, pin: Path
+) -> None:
+    """A profile may change. The log under the policy that is given is judged, whatever another rests on."""
+    start = Step("start", "task_start", {"goal_commit": bb.hex64("goal"), "class": "C0"}, bb.TASK)
+    end = Step("end", "task_end", {"outcome": "done"}, bb.TASK)
+    lie = LIES[min(LIES)]
+    log = LogBuilder(changes={"policy_digest": bb.hex64("before")}).open().close().write(folder)
+    later = log.next(policy_digest=DIGEST).open().play([start, lie, end]).close()
+    later.write(folder)
+    assert look(folder, pin) == [("policy-differs", 0), ("decision-differs", 3)]
+
+
 def test_s10_what_a_person_lets_go_is_not_judged_by_the_policy(folder: Path, pin: Path) -> None:
     first = LogBuilder(changes={"policy_digest": DIGEST}).open().play(bb.story())
     released = [b'"tool":"release"' in line for line in first.lines]

@@ -23,6 +23,8 @@ from runner.perimeter.toolbox import SealedTools, ToolReply
 
 INVALID: Final = "the model's replies stayed invalid"
 """What is said of a run that ends since no reply could be used."""
+_UNAPPROVED: Final = "not approved"
+"""What is said of a call that needed a yes and got none: no rule denied it."""
 SAYS_NO_TO_THE_FORM: Final = frozenset({400, 422, 500, 501})
 """Statuses with which a runtime refuses tools or a schema, or loses a reply that breaks its own format.
 
@@ -84,6 +86,8 @@ class Session:
         self._budget = budget
         self._on_event = on_event
         self._guard = ProgressGuard()
+        self._denied: list[str] = []
+        """The rule of each denied call."""
 
     async def ask(self, *parts: str | Block, schema: JsonObject, max_tokens: int) -> Reply:
         """Return the model's JSON reply to `parts`: text the runner wrote, and blocks of the task.
@@ -172,13 +176,15 @@ class Session:
         if sum(isinstance(step, ToolStep) for step in self.steps) >= self._budget.steps:
             raise Stop(StopReason.STEPS)
         if not self._guard.is_new(tool, arguments if said is None else said):
-            raise Stop(StopReason.NO_PROGRESS)
+            raise Stop(StopReason.NO_PROGRESS, _no_progress(self._denied))
         shown = _shown(self.task, arguments)
         self._tell("call", f"{tool} {json.dumps(shown, ensure_ascii=False)}")
         reply = await self._sealed_tools.call(
             ToolCall(tool=tool, arguments=arguments, origin=origin), task=self.task
         )
         self.steps.append(ToolStep(tool=tool, arguments=shown, status=reply.status))
+        if reply.status == "denied":
+            self._denied.append(reply.rule or _UNAPPROVED)
         self.unread = max(self.unread, reply.unread)
         self.read.append((reply.block, reply.excerpts))
         self._tell("result", reply.status)
@@ -220,3 +226,11 @@ def _shown(task: Task, arguments: JsonObject) -> dict[str, Json]:
     return {
         name: task.reveal(value) if isinstance(value, str) else value for name, value in arguments.items()
     }
+
+
+def _no_progress(denied: Sequence[str]) -> str:
+    """Say why a run ended whose next call had been made before; `denied` are the rules of denied calls."""
+    if not denied:
+        return "the same call came again"
+    calls = "1 call" if len(denied) == 1 else f"{len(denied)} calls"
+    return f"{calls} denied: {', '.join(sorted(set(denied)))}"

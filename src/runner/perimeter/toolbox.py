@@ -58,13 +58,15 @@ UNBOUNDED: Final = Deny(
 class ToolReply:
     """What came of a call: `block` is the text for the model, `excerpts` are lines it may quote.
 
-    `unread` counts the files that the tool came upon and could not read as text.
+    `unread` counts the files that the tool came upon and could not read as text. `rule` is the rule of the
+    policy that denied the call, as it is on record; empty for any other reply.
     """
 
     status: Literal["ok", "error", "denied"]
     block: Block
     excerpts: tuple[Excerpt, ...] = field(default=(), repr=False)
     unread: int = 0
+    rule: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +157,8 @@ class SealedTools(Sealed):
         match verdict:
             case Deny():
                 await self._to_disk()
-                return ToolReply(status="denied", block=_say(task, DENIED + verdict.hint, context))
+                said = _say(task, DENIED + verdict.hint, context)
+                return ToolReply(status="denied", block=said, rule=verdict.rule)
             case Ask():
                 if not await self._approved(call, verdict, decision, matters, task, known=known):
                     return ToolReply(status="denied", block=_say(task, _refusal(verdict), context))

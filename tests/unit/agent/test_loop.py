@@ -261,6 +261,20 @@ def test_a_call_that_comes_again_after_nothing_came_of_it_ends_the_run(make_worl
     world = make_world(replies=script, grants={"note": grant(tool, roots=(), ask=True)})
     result = loop_over(world, tool).run("Keep notes.")
     assert (result.stop, tool.calls) == (StopReason.NO_PROGRESS, [])
+    assert result.detail == "1 call denied: not approved"
+
+
+def test_a_run_without_progress_says_how_many_calls_were_denied_and_by_which_rule(
+    make_world: Any, grant: Any
+) -> None:
+    """I12: rules, and nothing of the arguments."""
+    parameters = {**NOTE, "properties": {"path": {"type": "string"}}, "required": ["path"]}
+    tool = FakeTool(name="look", parameters=parameters)
+    asked = [[{"tool": "look"}, {"path": path}] for path in ("elsewhere/a", "elsewhere/b", "elsewhere/a")]
+    world = make_world(replies=[each for pair in asked for each in pair], grants={"look": grant(tool)})
+    result = loop_over(world, tool).run("Look there.")
+    assert (result.stop, tool.calls) == (StopReason.NO_PROGRESS, [])
+    assert result.detail == "2 calls denied: path-outside-grant"
 
 
 def test_a_denied_call_is_told_to_the_model_and_the_run_goes_on(make_world: Any, grant: Any) -> None:

@@ -252,6 +252,8 @@ class _Story:
 def _send_code(sent: Entry, lowered: Entry | None) -> str:
     if sent.word("channel") == "tool":
         return "sent_by_tool"
+    if not sent.task:
+        return "probe"
     if not _remote(sent):
         return "stayed"
     return "sent" if lowered is None else "sent_lowered"

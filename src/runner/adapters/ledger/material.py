@@ -167,10 +167,11 @@ def _how(lines: Sequence[Entry], given: Given) -> str:
     """Return the commands that check a pack with nothing but the verifier."""
     first = proof_name((lines[0].log, lines[0].seq))
     check = "python3 -I -S akaion_verify.py check"
+    unproved = " / ".join(said("frame", "not_proved", each) for each in given.languages)
     commands = [
         "sha256sum -c SHA256SUMS",
         f"{check} {first} --pin PIN",
-        f'for p in proofs/*.json; do {check} "$p" --pin PIN >/dev/null || echo "NOT PROVED: $p"; done',
+        f'for p in proofs/*.json; do {check} "$p" --pin PIN >/dev/null || echo "{unproved}: $p"; done',
     ]
     if given.logs:
         headers = [entry for entry in lines if entry.kind == "header"]

@@ -15,7 +15,7 @@ from runner.adapters.ledger.account import Account, Ref, Statement
 from runner.adapters.ledger.book import Entry
 from runner.adapters.ledger.content import Disclosure
 from runner.adapters.ledger.proofs import leaf_of, proof_name
-from runner.adapters.ledger.words import Language, said, sentence
+from runner.adapters.ledger.words import Language, claim, said, sentence
 from runner.kernel.shown import is_seen, number_of
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
@@ -138,7 +138,12 @@ def _disclosed(disclosed: Sequence[Disclosure], language: Language) -> Iterator[
 
 def _tail(frame: Frame, language: Language) -> Iterator[_Markup]:
     yield _tag("h2", _frame("claims", language))
-    yield _tag("ul", *(_tag("li", str(each), lang="en") for each in frame.verdict["claims_not_made"]))
+    yield _tag("ul", *(_claim(str(each), language) for each in frame.verdict["claims_not_made"]))
+
+
+def _claim(text: str, language: Language) -> _Markup:
+    known = claim(text, language)
+    return _tag("li", text, lang="en") if known is None else _tag("li", known)
 
 
 def _lines(lines: Sequence[Entry], languages: Sequence[Language]) -> Iterator[_Part]:

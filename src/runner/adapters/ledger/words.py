@@ -31,6 +31,12 @@ def said(room: Room, code: str, language: Language) -> str:
     return str(all_words()[room][code][language])
 
 
+def claim(text: str, language: Language) -> str | None:
+    """Return in `language` what the verifier does not claim; None for words of it that have no others."""
+    known = all_words()["claims"].get(text)
+    return None if known is None else str(known[language])
+
+
 def sentence(statement: Statement, language: Language) -> str:
     """Return the sentence of a statement, its values in words."""
     values = {name: _word(name, value, language) for name, value in statement.values.items()}
