@@ -146,14 +146,8 @@ STEPS: Final = {
 }
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_i4_a_rotation_that_broke_off_goes_on_where_it_was(
-    place: Path, step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Whatever was done is done once: one last log, one new key, one book moved aside."""
-    named = profile(place)
-    old = akaion(capsys, "keys", "export", "old.vkey", "--profile", str(named))["vkey"]
-    run(named)
+def broken_off(named: Path, place: Path, step: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin a rotation that ends before `step`."""
     owner, method = STEPS[step]
     real = getattr(owner, method)
 
@@ -166,6 +160,17 @@ def test_i4_a_rotation_that_broke_off_goes_on_where_it_was(
         patched.setattr(owner, method, ends)
         with pytest.raises(Gone):
             construct(named, to_read=True).rotate_key()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_i4_a_rotation_that_broke_off_goes_on_where_it_was(
+    place: Path, step: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever was done is done once: one last log, one new key, one book moved aside."""
+    named = profile(place)
+    old = akaion(capsys, "keys", "export", "old.vkey", "--profile", str(named))["vkey"]
+    run(named)
+    broken_off(named, place, step, monkeypatch)
     rotated = akaion(capsys, "keys", "rotate", "--profile", str(named))
     ended = Path(rotated["book"])
     assert sorted(each.name for each in (place / "home" / "keys").iterdir()) == ["device.key"]
@@ -189,18 +194,7 @@ def test_i7_between_the_steps_of_a_rotation_nothing_is_written(
 ) -> None:
     named = profile(place)
     run(named)
-    owner, method = STEPS[step]
-    real = getattr(owner, method)
-
-    def ends(self: Any, *arguments: Any) -> Any:
-        if owner is Path and self != place / "home" / "trace":
-            return real(self, *arguments)
-        raise Gone
-
-    with monkeypatch.context() as patched:
-        patched.setattr(owner, method, ends)
-        with pytest.raises(Gone):
-            construct(named, to_read=True).rotate_key()
+    broken_off(named, place, step, monkeypatch)
     before = sorted((place / "home" / "trace").iterdir())
     with pytest.raises(TraceError, match="akaion keys rotate"):
         run(named)

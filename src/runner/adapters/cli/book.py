@@ -6,20 +6,16 @@ hash and no signature, and says so; proving is the verifier's, which shares no c
 a row is foreign: whoever prints it prints it inert.
 """
 
-import json
-import os
 import re
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
+from runner.adapters.ledger.lines import parse_line, read_file
 from runner.kernel.errors import TraceError
 
 _NAME: Final = re.compile(r"([0-9]{6,15})-[0-9a-f]{32}\.jsonl")
-_DEPTH: Final = 8
-"""How deep a record may be nested (`contracts/trace/v1` §2)."""
 _ID_SHOWN: Final = 8
 _SHOWN: Final = ("profile", "outcome", "reason", "rule", "status", "locality", "integrity", "enforcement")
 """Members that say something to a person, in the order they are shown."""
@@ -70,7 +66,7 @@ def read_book(folder: Path, number: int | None = None) -> list[Log]:
     names = [name for name in log_names(folder) if number is None or _number(name) == number]
     if number is not None and not names:
         raise TraceError(f"the book has no log {number}. Fix: leave --log out to see which there are")
-    return [parse_log(name, _read(folder / name)) for name in names]
+    return [parse_log(name, read_file(folder / name)) for name in names]
 
 
 def parse_log(name: str, data: bytes) -> Log:
@@ -107,23 +103,9 @@ def _number(name: str) -> int:
     return int(match[1]) if match else -1
 
 
-def _read(path: Path) -> bytes:
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise TraceError(f"{path.name} is not a file")
-            return file.read()
-    except OSError:
-        raise TraceError(f"{path.name} cannot be read") from None
-
-
 def _parse_row(seq: int, line: bytes) -> Row:
-    try:
-        record = json.loads(line, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        record = None
-    if not isinstance(record, dict) or not _is_shallow(record, _DEPTH):
+    record = parse_line(line)
+    if record is None:
         return Row(seq=seq, kind="unreadable line")
     members = _body(record)
     moment = record.get("ts")
@@ -143,21 +125,6 @@ def _parse_row(seq: int, line: bytes) -> Row:
 def _body(record: Mapping[str, Any]) -> Mapping[str, Any]:
     body = record.get("body")
     return body if isinstance(body, dict) else {}
-
-
-def _refuse(constant: str) -> None:
-    """Refuse NaN and the infinities, which are not JSON."""
-    raise ValueError(constant)
-
-
-def _is_shallow(value: object, depth: int) -> bool:
-    match value:
-        case dict():
-            return depth > 0 and all(_is_shallow(item, depth - 1) for item in value.values())
-        case list():
-            return depth > 0 and all(_is_shallow(item, depth - 1) for item in value)
-        case _:
-            return True
 
 
 def _word(members: Mapping[str, Any], name: str) -> str:

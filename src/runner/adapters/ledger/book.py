@@ -7,22 +7,18 @@ log: each header names the root of the log before it. A line counts as verified 
 chain. Carries I4. Leaves what the entries mean to `run.py`.
 """
 
-import json
-import os
 import re
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from runner.adapters.ledger.lines import parse_line, read_file
 from runner.adapters.ledger.verdict import Seen, Verdict, verify
 from runner.kernel.errors import TraceError
 from runner.perimeter.trace.merkle import Tree, leaf_hash
 
 _NAME: Final = re.compile(r"([0-9]{6,15})-([0-9a-f]{32})\.jsonl")
-_DEPTH: Final = 8
-"""How deep a record may be nested (`contracts/trace/v1` §2)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +125,7 @@ def _before(log: ReadLog) -> Seen | None:
 
 def _read_log(number: int, path: Path, bound: Seen | None) -> ReadLog:
     """Return the lines of a log, the first `bound.size` of them verified if they have its root."""
-    lines = _read(path).split(b"\n")
+    lines = read_file(path).split(b"\n")
     torn = lines.pop()
     size = 0 if bound is None else bound.size
     if bound is not None and _root(lines[:size]) != (size, bound.root):
@@ -145,17 +141,6 @@ def _root(lines: list[bytes]) -> tuple[int, str]:
     for line in lines:
         tree.add(leaf_hash(line))
     return tree.size, tree.root().hex()
-
-
-def _read(path: Path) -> bytes:
-    try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-        with os.fdopen(handle, "rb") as file:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise TraceError(f"{path.name} is not a file")
-            return file.read()
-    except OSError:
-        raise TraceError(f"{path.name} cannot be read") from None
 
 
 def _entry(log: int, seq: int, line: bytes, *, verified: bool) -> Entry:
@@ -186,23 +171,4 @@ def to_entry(log: int, line: bytes) -> Entry:
 
 def parse_record(line: bytes) -> Mapping[str, Any]:
     """Return the object on a line; an empty one if there is none that could be a record. Total."""
-    try:
-        record = json.loads(line, parse_constant=_refuse)
-    except (ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) and _is_shallow(record, _DEPTH) else {}
-
-
-def _refuse(constant: str) -> None:
-    """Refuse NaN and the infinities, which are not JSON."""
-    raise ValueError(constant)
-
-
-def _is_shallow(value: object, depth: int) -> bool:
-    match value:
-        case dict():
-            return depth > 0 and all(_is_shallow(item, depth - 1) for item in value.values())
-        case list():
-            return depth > 0 and all(_is_shallow(item, depth - 1) for item in value)
-        case _:
-            return True
+    return parse_line(line) or {}
