@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a profile permits: its grants, compiled against the tools there are, and what they need of a machine.
+
+Owns which files no grant may reach, since they are the perimeter's own (I5). Leaves to the perimeter what a
+grant means (P2).
+"""
+
+import os
+from collections.abc import Mapping
+
+from runner.assembly.blame import blame_of
+from runner.assembly.credentials import credential_file_of
+from runner.assembly.places import own_folders, places_of
+from runner.assembly.rules import register_paths
+from runner.capability.home import akaion_home
+from runner.capability.profile import ProfileSource
+from runner.capability.sandbox.bubblewrap import why_not
+from runner.kernel.config import Config
+from runner.kernel.errors import Mistake
+from runner.kernel.ports import Effect, Tool
+from runner.perimeter.grants import compile_policy
+from runner.perimeter.policy import Policy
+
+
+def policy_of(
+    config: Config, source: ProfileSource, tools: Mapping[str, Tool], host_tools: frozenset[str]
+) -> Policy:
+    """Return the grants of `config` over `tools`, by name, of which the program passed in `host_tools`.
+
+    Raises `ConfigError` with every mistake.
+    """
+    places, remote = places_of(config, source), config.inference.remote
+    credential = None if remote is None else credential_file_of(remote, source, places)
+    untouchable = [*own_folders(places), *filter(None, (credential, places.signer))]
+    registers = register_paths(config, source, places).values()
+    unwritable = (*untouchable, places.trace, akaion_home(), source.path, *registers)
+    return compile_policy(
+        config.policy.grants,
+        tools,
+        host_tools=host_tools,
+        resolve=lambda path, where: str(source.resolve(path, where)),
+        unwritable=[os.path.realpath(path) for path in unwritable if path is not None],
+        untouchable=[os.path.realpath(path) for path in untouchable],
+        blame=blame_of(source),
+    )
+
+
+def missing_sandbox(config: Config, source: ProfileSource, policy: Policy) -> Mistake | None:
+    """Return why a granted tool cannot have the sandbox it needs, with the fix; None if it can (P3)."""
+    needing = (
+        index
+        for index, grant in enumerate(config.policy.grants)
+        if policy.grants[grant.tool].effect is Effect.RUN
+    )
+    index = next(needing, None)
+    if index is None or (found := why_not()) is None:
+        return None
+    problem, _, fix = found.partition(". Fix: ")
+    where = ("policy", "grants", index)
+    fix = f"{fix or 'use such a machine'}, or remove this grant"
+    return blame_of(source)(where, f"no sandbox can be built here: {problem}", fix)

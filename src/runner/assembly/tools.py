@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which tools a runtime has: those the runner ships, and those the program passes in.
+
+Owns that two never have one name. Leaves to the perimeter whether one may run (P2).
+"""
+
+from collections.abc import Sequence
+
+from runner.capability.sandbox.bubblewrap import Bubblewrap
+from runner.capability.sandbox.unconfined import Unconfined
+from runner.capability.tools.commandrules import command_rules
+from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
+from runner.capability.tools.shell import NAME as SHELL
+from runner.capability.tools.shell import Shell
+from runner.kernel.config import Config
+from runner.kernel.errors import ConfigError, Mistake
+from runner.kernel.ports import Effect, Tool
+from runner.perimeter.grants import Blame
+
+
+def by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
+    """Return `tools` by name; raise `ConfigError` when two have one name, since a grant would mean either."""
+    found: dict[str, Tool] = {}
+    mistakes: list[Mistake] = []
+    for tool in tools:
+        if not hasattr(tool, "spec"):
+            problem, fix = f"a {type(tool).__name__} is no tool", "wrap a function: HostTool(function)"
+            mistakes.append(blame(("tools",), problem, fix))
+            continue
+        if tool.spec.name in found:
+            problem = f"two tools are named {tool.spec.name!a}"
+            mistakes.append(blame(("tools",), problem, "give the tool you pass another name"))
+        found[tool.spec.name] = tool
+    if mistakes:
+        raise ConfigError(mistakes)
+    return found
+
+
+def shipped_tools(config: Config) -> tuple[Tool, ...]:
+    """Return the tools that the runner ships, as the grants of `config` want them made."""
+    return ListDir(), ReadFile(), SearchText(), _shell(config)
+
+
+def _shell(config: Config) -> Shell:
+    """Return the tool that starts the programs `config` names, confined unless it says otherwise."""
+    grant = next((each for each in config.policy.grants if each.tool == SHELL), None)
+    named = () if grant is None else grant.commands or ()
+    binaries = {name: rules for name, rules in command_rules().items() if name in named}
+    if grant is not None and grant.sandbox == "unrestricted":
+        return Shell(binaries, Unconfined(), effect=Effect.RUN_FREE)
+    return Shell(binaries, Bubblewrap())
