@@ -40,6 +40,7 @@ from runner.testing import (
     MemorySaltStore,
     MemorySigner,
     ScriptedBackend,
+    header_words,
 )
 
 World: TypeAlias = Any
@@ -283,17 +284,9 @@ def _perimeter(
 ) -> Perimeter:
     terms = BackendTerms(name=remote.name, local=False, address=remote.address, ceiling=DataClass.C1)
     facts = HeaderFacts(
-        book="benchmark/agentdojo",
-        host="benchmark",
-        boot_id="0" * 32,
-        profile="attached",
-        policy_digest="0" * 64,
-        config_digest="0" * 64,
-        backends=(remote.name,),
-        max_egress_class="C1",
-        enforcement="cooperative",
-        sandbox="none",
-        writer="benchmark/0",
+        **header_words(
+            book="benchmark/agentdojo", profile="attached", backends=(remote.name,), max_egress_class="C1"
+        )
     )
     return Perimeter(
         rules=Rules(

@@ -43,6 +43,7 @@ from runner.testing import (
     MemorySaltStore,
     MemorySigner,
     ScriptedBackend,
+    header_words,
 )
 
 STEPS: Final = 20
@@ -96,19 +97,7 @@ def ours(store: LogStore, salts: SaltStore) -> float:
 
 
 def _facts() -> HeaderFacts:
-    return HeaderFacts(
-        book="bench/book",
-        host="bench",
-        boot_id="0" * 32,
-        profile="detached",
-        policy_digest="0" * 64,
-        config_digest="0" * 64,
-        backends=("scripted",),
-        max_egress_class="none",
-        enforcement="cooperative",
-        sandbox="none",
-        writer="bench/0",
-    )
+    return HeaderFacts(**header_words(book="bench/book", backends=("scripted",)))
 
 
 def ours_on_disk() -> float:

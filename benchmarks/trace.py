@@ -43,22 +43,9 @@ from runner.perimeter.trace import records as r
 from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.merkle import Tree, leaf_hash
 from runner.perimeter.trace.note import device_key_name, parse_vkey, vkey
-from runner.testing import FrozenClock, MemoryLogStore, MemorySaltStore, MemorySigner
+from runner.testing import FrozenClock, MemoryLogStore, MemorySaltStore, MemorySigner, header_words
 
 VERIFY: Final = Path(__file__).resolve().parents[1] / "verify"
-FACTS: Final = {
-    "book": "studio/desk",
-    "host": "host",
-    "boot_id": "0" * 32,
-    "profile": "detached",
-    "policy_digest": "1" * 64,
-    "config_digest": "2" * 64,
-    "backends": ("local",),
-    "max_egress_class": "none",
-    "enforcement": "cooperative",
-    "sandbox": "none",
-    "writer": "akaion-runner/bench",
-}
 COMMIT: Final = "3" * 64
 
 
@@ -85,7 +72,7 @@ def in_memory(**facts: Any) -> Trace:  # noqa: ANN401 - facts of a header
         salts=MemorySaltStore(),
         clock=FrozenClock(),
         entropy=SystemEntropy(),
-        facts=HeaderFacts(**{**FACTS, **facts}),
+        facts=HeaderFacts(**header_words(book="studio/desk", **facts)),
     )
 
 
@@ -101,7 +88,7 @@ def on_disk(home: Path, **facts: Any) -> Trace:  # noqa: ANN401 - as above
         salts=FileSaltStore(home / "vault" / "salts", book=book),
         clock=SystemClock(),
         entropy=entropy,
-        facts=HeaderFacts(**{**FACTS, **facts}),
+        facts=HeaderFacts(**header_words(book="studio/desk", **facts)),
     )
 
 

@@ -80,6 +80,7 @@ __all__ = [
     "Truncated",
     "broken",
     "first_instance",
+    "header_words",
     "oblige",
     "vector_of",
 ]
@@ -867,6 +868,27 @@ class MemoryLogStore:
     def write_pin(self, pin: bytes) -> None:
         """Replace the pin."""
         self.pin = pin
+
+
+def header_words(**changed: Any) -> dict[str, Any]:  # noqa: ANN401 - the words of a header are of any type
+    """Return what a test's log says of itself in its header, with the `changed` words in their place.
+
+    They are the keywords of `HeaderFacts`; the digests are of nothing.
+    """
+    return {
+        "book": "studio",
+        "host": "host",
+        "boot_id": "0" * 32,
+        "profile": "detached",
+        "policy_digest": "1" * 64,
+        "config_digest": "2" * 64,
+        "backends": ("local",),
+        "max_egress_class": "none",
+        "enforcement": "cooperative",
+        "sandbox": "none",
+        "writer": "akaion-runner/test",
+        **changed,
+    }
 
 
 class MemorySaltStore:

@@ -72,6 +72,7 @@ from runner.testing import (
     ServerReply,
     Stall,
     broken,
+    header_words,
     oblige,
 )
 
@@ -227,17 +228,7 @@ def registration(backend: Any, made: Parts) -> Registration:
 
 def facts() -> HeaderFacts:
     return HeaderFacts(
-        book=BOOK,
-        host="host",
-        boot_id="0" * 32,
-        profile="attached",
-        policy_digest="0" * 64,
-        config_digest="0" * 64,
-        backends=("remote",),
-        max_egress_class="C1",
-        enforcement="cooperative",
-        sandbox="none",
-        writer="test/0",
+        **header_words(book=BOOK, profile="attached", backends=("remote",), max_egress_class="C1")
     )
 
 

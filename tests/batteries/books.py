@@ -19,26 +19,13 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.note import vkey
-from runner.testing import FrozenClock
+from runner.testing import FrozenClock, header_words
 
 BOOK: Final = "studio"
 DAY_S: Final = 86_400.0
 Say = Callable[[str], None]
 
-FACTS: Final = HeaderFacts(
-    book=BOOK,
-    host="host",
-    boot_id="0" * 32,
-    profile="detached",
-    policy_digest="1" * 64,
-    config_digest="2" * 64,
-    backends=("local",),
-    max_egress_class="none",
-    enforcement="cooperative",
-    sandbox="none",
-    writer="akaion-runner/test",
-    seal_every=4,
-)
+FACTS: Final = HeaderFacts(**header_words(book=BOOK, seal_every=4))
 
 
 class Ports:

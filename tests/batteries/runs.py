@@ -46,20 +46,10 @@ from runner.kernel.errors import TraceError  # noqa: E402 - as above
 from runner.perimeter.trace import log as log_module  # noqa: E402 - as above
 from runner.perimeter.trace.log import HeaderFacts, Trace  # noqa: E402 - as above
 from runner.perimeter.trace.note import vkey  # noqa: E402 - as above
-from runner.testing import FrozenClock, MemorySigner  # noqa: E402 - as above
+from runner.testing import FrozenClock, MemorySigner, header_words  # noqa: E402 - as above
 
 FACTS: Final = HeaderFacts(
-    book="any",
-    host="host",
-    boot_id="0" * 32,
-    profile="attached",
-    policy_digest="1" * 64,
-    config_digest="2" * 64,
-    backends=(BACKEND,),
-    max_egress_class="C1",
-    enforcement="cooperative",
-    sandbox="none",
-    writer="akaion-runner/test",
+    **header_words(book="any", profile="attached", backends=(BACKEND,), max_egress_class="C1")
 )
 MOVES: Final = ("start", "end", "classify", "call", "call", "send", "send", "ask", "answer", "answer")
 ENDS: Final = ("close", "close", "gone", "full disk", "full disk", "SIGKILL", "SIGTERM", "SIGINT")

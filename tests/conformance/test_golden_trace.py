@@ -23,7 +23,14 @@ from runner.perimeter.trace import records
 from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.note import vkey
 from runner.perimeter.trace.records import Record
-from runner.testing import FixedEntropy, FrozenClock, MemoryLogStore, MemorySaltStore, MemorySigner
+from runner.testing import (
+    FixedEntropy,
+    FrozenClock,
+    MemoryLogStore,
+    MemorySaltStore,
+    MemorySigner,
+    header_words,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 CONTRACT = ROOT / "contracts" / "trace" / "v1"
@@ -48,19 +55,7 @@ def golden_records() -> list[dict[str, Any]]:
 def write_small_book(folder: Path) -> tuple[Path, Path]:
     """Write a book of one small closed log; return its pin and the log."""
     store, signer = MemoryLogStore(), MemorySigner()
-    facts = HeaderFacts(
-        book="small",
-        host="golden",
-        boot_id="0" * 32,
-        profile="detached",
-        policy_digest="1" * 64,
-        config_digest="2" * 64,
-        backends=("local",),
-        max_egress_class="none",
-        enforcement="cooperative",
-        sandbox="none",
-        writer="akaion-runner/golden",
-    )
+    facts = HeaderFacts(**header_words(book="small"))
     with Trace.open(
         store=store,
         signer=signer,

@@ -32,21 +32,10 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.note import vkey
+from runner.testing import header_words
 
 VERIFIER = Path(__file__).resolve().parents[2] / "verify" / "akaion_verify.py"
-FACTS = HeaderFacts(
-    book="studio/desk",
-    host="host",
-    boot_id="0" * 32,
-    profile="detached",
-    policy_digest="1" * 64,
-    config_digest="2" * 64,
-    backends=("local",),
-    max_egress_class="none",
-    enforcement="cooperative",
-    sandbox="none",
-    writer="akaion-runner/test",
-)
+FACTS = HeaderFacts(**header_words(book="studio/desk"))
 
 
 class Office:

@@ -34,6 +34,7 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace import log as log_module
 from runner.perimeter.trace.log import HeaderFacts, Trace
+from runner.testing import header_words
 
 class Telling(SystemEntropy):
     def fill(self, secret):
@@ -56,11 +57,7 @@ def task(trace):
 
 home = Path(sys.argv[1])
 entropy = Telling()
-facts = HeaderFacts(
-    book="studio", host="host", boot_id="0" * 32, profile="detached", policy_digest="1" * 64,
-    config_digest="2" * 64, backends=("local",), max_egress_class="none", enforcement="cooperative",
-    sandbox="none", writer="akaion-runner/test",
-)
+facts = HeaderFacts(**header_words())
 trace = Trace.open(
     store=FolderLogStore(home / "book", home / "heads" / "studio"),
     signer=FileSigner(home / "keys" / "device", book=home / "book", entropy=SystemEntropy()),

@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -22,6 +21,7 @@ from runner.capability.transport.keys import FileSigner
 from runner.capability.transport.logstore import FolderLogStore
 from runner.capability.transport.salts import FileSaltStore
 from runner.perimeter.trace.log import HeaderFacts, Trace
+from runner.testing import header_words
 
 pytest.importorskip("rfc3161_client", reason="rfc3161-client is not installed")
 OPENSSL = shutil.which("openssl")
@@ -45,19 +45,6 @@ extendedKeyUsage = critical,timeStamping
 basicConstraints = critical,CA:TRUE
 keyUsage = critical,keyCertSign
 """
-HOME = {
-    "book": "studio/desk",
-    "host": "host",
-    "boot_id": "0" * 32,
-    "profile": "detached",
-    "policy_digest": "1" * 64,
-    "config_digest": "2" * 64,
-    "backends": ("local",),
-    "max_egress_class": "none",
-    "enforcement": "cooperative",
-    "sandbox": "none",
-    "writer": "akaion-runner/test",
-}
 
 
 def openssl(folder: Path, *words: str) -> None:
@@ -116,14 +103,13 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def open_log(home: Path) -> Trace:
     entropy, book = SystemEntropy(), home / "trace"
-    facts: Any = HOME
     return Trace.open(
         store=FolderLogStore(book, home / "heads" / "pin"),
         signer=FileSigner(home / "keys" / "device.key", book=book, entropy=entropy),
         salts=FileSaltStore(home / "vault" / "salts", book=book),
         clock=SystemClock(),
         entropy=entropy,
-        facts=HeaderFacts(**facts),
+        facts=HeaderFacts(**header_words(book="studio/desk")),
     )
 
 

@@ -29,6 +29,7 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.note import vkey
+from runner.testing import header_words
 
 ROOT = Path(__file__).resolve().parents[2]
 EFFECTS = 2
@@ -42,19 +43,7 @@ def open_book(home: Path) -> Trace:
     signer = FileSigner(home / "keys" / "device", book=book, entropy=entropy)
     if not (home / "pin").exists():
         export_pin(vkey("studio/device", signer.public_key), home / "pin", book=book)
-    facts = HeaderFacts(
-        book="studio",
-        host="host",
-        boot_id="0" * 32,
-        profile="detached",
-        policy_digest="1" * 64,
-        config_digest="2" * 64,
-        backends=("local",),
-        max_egress_class="none",
-        enforcement="cooperative",
-        sandbox="none",
-        writer="akaion-runner/test",
-    )
+    facts = HeaderFacts(**header_words())
     store = FolderLogStore(book, home / "heads" / "studio")
     salts = FileSaltStore(home / "keys" / "salts", book=book)
     return Trace.open(

@@ -9,7 +9,14 @@ from runner.kernel.errors import TraceError
 from runner.kernel.labels import DataClass
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.log import HeaderFacts, Trace
-from runner.testing import FixedEntropy, FrozenClock, MemoryLogFile, MemoryLogStore, MemorySaltStore
+from runner.testing import (
+    FixedEntropy,
+    FrozenClock,
+    MemoryLogFile,
+    MemoryLogStore,
+    MemorySaltStore,
+    header_words,
+)
 
 Disk = tuple[dict[str, bytes], bytes | None]
 
@@ -49,19 +56,7 @@ class Machine:
         return True
 
     def open(self) -> Trace:
-        facts = HeaderFacts(
-            book=BOOK,
-            host="host",
-            boot_id="0" * 32,
-            profile="detached",
-            policy_digest="1" * 64,
-            config_digest="2" * 64,
-            backends=("local",),
-            max_egress_class="none",
-            enforcement="cooperative",
-            sandbox="none",
-            writer="akaion-runner/test",
-        )
+        facts = HeaderFacts(**header_words(book=BOOK))
         return Trace.open(
             store=self.store,
             signer=self.signer,

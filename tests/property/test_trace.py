@@ -22,7 +22,14 @@ from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.merkle import CHAIN_START, Tree, leaf_hash, node_hash
 from runner.perimeter.trace.note import parse_vkey, vkey
 from runner.perimeter.trace.recover import parse_pin
-from runner.testing import FixedEntropy, FrozenClock, MemoryLogStore, MemorySaltStore, MemorySigner
+from runner.testing import (
+    FixedEntropy,
+    FrozenClock,
+    MemoryLogStore,
+    MemorySaltStore,
+    MemorySigner,
+    header_words,
+)
 
 
 class Book(Actor):
@@ -36,18 +43,13 @@ class Book(Actor):
 
     def begin(self) -> None:
         facts = HeaderFacts(
-            book="any",
-            host="host",
-            boot_id="0" * 32,
-            profile="attached",
-            policy_digest="1" * 64,
-            config_digest="2" * 64,
-            backends=("akaion",),
-            max_egress_class="C1",
-            enforcement="cooperative",
-            sandbox="none",
-            writer="akaion-runner/test",
-            seal_every=self.seal_every,
+            **header_words(
+                book="any",
+                profile="attached",
+                backends=("akaion",),
+                max_egress_class="C1",
+                seal_every=self.seal_every,
+            )
         )
         trace = Trace.open(
             store=self.store,

@@ -28,6 +28,7 @@ from runner.testing import (
     MemorySigner,
     ScriptedBackend,
     ScriptedEmbedder,
+    header_words,
 )
 
 ROOT = Root(alias="files", path="/granted/files", declared=DataClass.C1)
@@ -109,18 +110,13 @@ def make_world() -> Callable[..., World]:
         backend = ScriptedBackend(replies=replies)  # type: ignore[arg-type]  # any scripted reply
         store, clock = MemoryLogStore(), FrozenClock()
         facts = HeaderFacts(
-            book="test/book",
-            host="host",
-            boot_id="0" * 32,
-            profile="attached",
-            policy_digest="0" * 64,
-            config_digest="0" * 64,
-            backends=("scripted", "scripted-embeddings", *([] if adviser is None else [adviser.name])),
-            max_egress_class="none" if ceiling is None else ceiling.name,  # type: ignore[arg-type]  # C0, C1
-            classifier="rules-only" if opinions is None else opinions.name,
-            enforcement="cooperative",
-            sandbox="none",
-            writer="test/0",
+            **header_words(
+                book="test/book",
+                profile="attached",
+                backends=("scripted", "scripted-embeddings", *([] if adviser is None else [adviser.name])),
+                max_egress_class="none" if ceiling is None else ceiling.name,
+                classifier="rules-only" if opinions is None else opinions.name,
+            )
         )
         trace = Trace.open(
             store=store,

@@ -44,6 +44,7 @@ from runner.testing import (
     FrozenClock,
     MemorySigner,
     ScriptedBackend,
+    header_words,
 )
 
 LOCAL: Final = "local"
@@ -145,17 +146,12 @@ class House:
     def trace(self, store: Ledger, seed: str) -> Trace:
         """Return an open record in `store`, whose ids follow from `seed`."""
         facts = HeaderFacts(
-            book="akaion/leakbench",
-            host="leakbench",
-            boot_id="0" * 32,
-            profile=self.config.profile,
-            policy_digest="0" * 64,
-            config_digest="0" * 64,
-            backends=(LOCAL, *self.remotes),
-            max_egress_class=self.config.perimeter.max_egress_class,
-            enforcement="cooperative",
-            sandbox="none",
-            writer="leakbench",
+            **header_words(
+                book="akaion/leakbench",
+                profile=self.config.profile,
+                backends=(LOCAL, *self.remotes),
+                max_egress_class=self.config.perimeter.max_egress_class,
+            )
         )
         return Trace.open(
             store=store,

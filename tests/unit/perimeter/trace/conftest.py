@@ -13,21 +13,10 @@ from runner.testing import (
     MemoryLogStore,
     MemorySaltStore,
     MemorySigner,
+    header_words,
 )
 
-FACTS = HeaderFacts(
-    book="studio",
-    host="a-machine-name",
-    boot_id="0" * 32,
-    profile="detached",
-    policy_digest="1" * 64,
-    config_digest="2" * 64,
-    backends=("local",),
-    max_egress_class="none",
-    enforcement="cooperative",
-    sandbox="none",
-    writer="akaion-runner/test",
-)
+FACTS = HeaderFacts(**header_words())
 
 
 @dataclass
