@@ -4,8 +4,8 @@
 Owns reading. Judges only the shape; whether a name can be looked for is the classifier's to say.
 Carries I12: no mistake quotes a line, since a register lists clients.
 
-YAML: a list; each item is a text, or a mapping of `name`, `aliases` (a list) and `class` (C2 or C3).
-CSV: a first row that names the columns `name`, `aliases` (separated by semicolons) and `class`.
+YAML: a list; each item is a text, or a mapping of `name`, `aliases` (a list), `class` (C2 or C3) and
+`by_surname` (true or false). CSV: a first row that names those columns; semicolons separate the aliases.
 """
 
 import csv
@@ -22,8 +22,9 @@ from runner.kernel.registers import Listed
 
 _MAX_BYTES: Final = 8 << 20
 _MAX_NODES: Final = 500_000
-_COLUMNS: Final = frozenset({"name", "aliases", "class"})
+_COLUMNS: Final = frozenset({"name", "aliases", "class", "by_surname"})
 _CLASSES: Final = {"C2": DataClass.C2, "C3": DataClass.C3}
+_YES_OR_NO: Final[Mapping[str, object]] = {"": True, "true": True, "false": False}
 
 
 def read_register(path: Path) -> tuple[Listed, ...]:
@@ -49,7 +50,9 @@ def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     try:
         columns = set(reader.fieldnames or ())
         if "name" not in columns or not columns <= _COLUMNS:
-            raise _error(path, 1, "these are not the columns of a register", "write: name,aliases,class")
+            raise _error(
+                path, 1, "these are not the columns of a register", "write: name,aliases,class,by_surname"
+            )
         for row in reader:
             if None in row:
                 raise _error(path, reader.line_num, "more values than columns", "quote a name with a comma")
@@ -60,6 +63,7 @@ def _csv_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                     "name": (row["name"] or "").strip(),
                     "aliases": [alias for alias in aliases if alias],
                     "class": (row.get("class") or "").strip() or "C2",
+                    "by_surname": _YES_OR_NO.get((row.get("by_surname") or "").strip().lower()),
                 },
             )
     except csv.Error:
@@ -79,7 +83,7 @@ def _yaml_rows(text: str, path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]
 
 def _mapping(item: object, line: int, path: Path) -> Mapping[str, Any]:
     if not isinstance(item, Mapping) or not set(item) <= _COLUMNS:
-        fix = "write a name, or a mapping of name, aliases and class"
+        fix = "write a name, or a mapping of name, aliases, class and by_surname"
         raise _error(path, line, "this line is not an entry of a register", fix)
     return item
 
@@ -93,7 +97,14 @@ def _listed(row: Mapping[str, Any], line: int, path: Path) -> Listed:
         raise _error(path, line, "the aliases are not a list of texts", "write aliases: [one, another]")
     if word not in _CLASSES:
         raise _error(path, line, "no such class for a register", "write class: C2 or class: C3")
-    return Listed(file=str(path), line=line, names=(name, *aliases), data_class=_CLASSES[word])
+    by_surname = row.get("by_surname", True)
+    if not isinstance(by_surname, bool):
+        raise _error(
+            path, line, "by_surname says neither yes nor no", "write by_surname: true or by_surname: false"
+        )
+    return Listed(
+        file=str(path), line=line, names=(name, *aliases), data_class=_CLASSES[word], by_surname=by_surname
+    )
 
 
 def _error(path: Path, line: int, problem: str, fix: str) -> ConfigError:

@@ -15,10 +15,12 @@ from runner.kernel.labels import DataClass
 class Listed:
     """One line of a register: the spellings of one person, organisation, office or address.
 
-    `file` and `line` (from 1) say where it stands. `data_class` counts in the client register only.
+    `file` and `line` (from 1) say where it stands. `data_class` counts in the client register only;
+    so does `by_surname`: whether a person is looked for by one word of the name too.
     """
 
     file: str
     line: int
     names: tuple[str, ...] = field(repr=False)
     data_class: DataClass = DataClass.C2
+    by_surname: bool = True

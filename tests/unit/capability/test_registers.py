@@ -35,6 +35,14 @@ def test_yaml_and_csv_say_the_same(tmp_path: Path) -> None:
     assert facts(read_register(written(tmp_path, "a.csv", table))) == [(2, *first), (3, *second)]
 
 
+def test_a_line_says_whether_its_surname_is_looked_for(tmp_path: Path) -> None:
+    yaml = "- Mario Rossi\n- name: Ada Neri\n  by_surname: false\n- name: Ugo Neri\n  by_surname: true\n"
+    table = "name,by_surname\nMario Rossi,\nAda Neri,false\nUgo Neri,true\n"
+    for file, text in (("a.yaml", yaml), ("a.csv", table)):
+        lines = read_register(written(tmp_path, file, text))
+        assert [each.by_surname for each in lines] == [True, False, True]
+
+
 def test_a_byte_order_mark_and_an_empty_file_are_fine(tmp_path: Path) -> None:
     assert facts(read_register(written(tmp_path, "a.csv", "\ufeffname\nMario Rossi\n"))) == [
         (2, ("Mario Rossi",), DataClass.C2)
@@ -50,6 +58,8 @@ def test_a_byte_order_mark_and_an_empty_file_are_fine(tmp_path: Path) -> None:
         ("a.yaml", f"- {SECRET}\n- name: {SECRET}\n  class: C1\n", 2),
         ("a.yaml", f"- {SECRET}\n- name: {SECRET}\n  aliases: {SECRET}\n", 2),
         ("a.yaml", f"- {SECRET}\n- 12\n", 2),
+        ("a.yaml", f"- {SECRET}\n- name: {SECRET}\n  by_surname: never\n", 2),
+        ("a.csv", f"name,by_surname\n{SECRET},never\n", 2),
         ("a.yaml", "- ''\n", 1),
         ("a.yaml", f"name: {SECRET}\n", 1),
         ("a.yaml", f"- {{{SECRET}\n", 2),

@@ -53,12 +53,12 @@ _STREET: Final = (
 )
 _NUMBER: Final = r",? (?:n(?:\.|r\.?|umero)? ?)?[0-9]{1,4}(?:/[0-9A-Za-z]{1,3})?"
 _TOWN: Final = r"(?:,? (?:- )?[0-9]{5}(?: [A-Z][A-Za-z']{1,24}){1,4}(?: ?\([A-Z]{2}\))?)?"
-_PRIVATE_TITLE: Final = (
+PRIVATE_TITLE: Final = (
     r"(?i:sig(?:\.(?: ?ra| ?na)?|ra|nora|nor|\.ri|nori)?|il mio cliente|la mia cliente|(?:il |la )?paziente|"
     r"l'assistit[oa]|(?:l'|dell'|all')imputat[oa]|(?:l'|dell')indagat[oa]|minore|coniuge|vedov[oa]|defunt[oa]|"
     r"mr\.?|mrs\.?|ms\.?|patient),? "
 )
-_PROFESSIONAL_TITLE: Final = (
+PROFESSIONAL_TITLE: Final = (
     r"(?i:avv(?:\.(?:to|ta)?|ocat[oa])"
     r"|dott(?:\.(?: ?ssa)?|ssa|oressa|or)|prof(?:\.(?: ?ssa)?|essor[a-z]{1,5})"
     r"|notaio|geom\.|ing\.|rag\.) "
@@ -172,18 +172,18 @@ CONTACTS: Final = (
         name="person-by-title",
         kind="person",
         data_class=_C2,
-        pattern=rf"{_EDGE}{_PRIVATE_TITLE}({_NAMES})",
+        pattern=rf"{_EDGE}{PRIVATE_TITLE}({_NAMES})",
         check=names.titled_name,
         context=r"(?i)sig|client|pazient|assistit|imputat|indagat|m[rs]",
-        trigger=rf"{_EDGE}{_PRIVATE_TITLE}{_FIRST}",
+        trigger=rf"{_EDGE}{PRIVATE_TITLE}{_FIRST}",
     ),
     Rule(
         name="professional-by-title",
         kind="professional",
         data_class=_C1,
-        pattern=rf"{_EDGE}{_PROFESSIONAL_TITLE}({_NAMES})",
+        pattern=rf"{_EDGE}{PROFESSIONAL_TITLE}({_NAMES})",
         context=r"(?i)avv|dott|prof|notaio|geom|ing|rag",
-        trigger=rf"{_EDGE}{_PROFESSIONAL_TITLE}{_FIRST}",
+        trigger=rf"{_EDGE}{PROFESSIONAL_TITLE}{_FIRST}",
     ),
     *PERSONS,
     *ORGANISATIONS,

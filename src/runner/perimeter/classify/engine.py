@@ -19,12 +19,13 @@ from runner.perimeter.classify.credentials import CREDENTIALS
 from runner.perimeter.classify.foreign import FOREIGN
 from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear
-from runner.perimeter.classify.pattern import Prefilter, Stretches
+from runner.perimeter.classify.pattern import Stretches, compile_prefilter
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.registers import Clients, Mention, Registers
 from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE, UNREAD
 from runner.perimeter.classify.search import Finder, Hit, Verdicts, detector
 from runner.perimeter.classify.settle import beside_persons, overruled
+from runner.perimeter.classify.surnames import ALONE
 from runner.perimeter.classify.views import Reading, fold
 
 RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, *OPAQUE, *LEXICON)
@@ -37,7 +38,7 @@ FRAGMENTS: Final = (
 """Those whose shape alone tells them, so that they may be looked for across the seams of texts; and the mark
 of what was not read to its end."""
 
-_RELEASE: Final = "rules-6"
+_RELEASE: Final = "rules-7"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 
@@ -76,14 +77,16 @@ class Classifier:
         self._topics = frozenset(index for index, rule in enumerate(rules) if rule.role is Role.TOPIC)
         triggers = [each.rule.trigger or each.rule.pattern for each in detectors]
         near = [each.is_local for each in detectors]
-        self._prefilter = Prefilter(
+        self._prefilter = compile_prefilter(
             [trigger if is_near else _NEVER for trigger, is_near in zip(triggers, near, strict=True)]
         )
         self._far = frozenset(index for index, is_near in enumerate(near) if not is_near)
-        self._whole = Prefilter(
+        self._whole = compile_prefilter(
             [_NEVER if is_near else trigger for trigger, is_near in zip(triggers, near, strict=True)]
         )
-        self._vocabulary = Prefilter([rule.context if rule.needs_context else _NEVER for rule in rules])
+        self._vocabulary = compile_prefilter(
+            [rule.context if rule.needs_context else _NEVER for rule in rules]
+        )
         self.version = _version(rules, self._registers)
         """Names the release, the very rules and the registers: a key of every cache of classifications."""
 
@@ -142,9 +145,10 @@ class Classifier:
     def _without_known(self, text: str, folded: Reading, hits: list[Hit]) -> list[Hit]:
         """Return `hits` without contacts that the registers call the practice's own or public.
 
-        Only contacts and identifiers written in the clear: never a client, a credential or a subject.
+        Only contacts, identifiers and surnames inside an entry, written in the clear: never a client's whole
+        name, a credential or a subject.
         """
-        exempt = [hit for hit in hits if hit.span.kind in EXEMPTABLE and is_clear(hit.span.view)]
+        exempt = [hit for hit in hits if _may_be_known(hit.span)]
         known = self._registers.known
         if not exempt or not known:
             return hits
@@ -155,6 +159,10 @@ class Classifier:
             if ranges.cover(hit.span.start, hit.span.end) or known.holds(text[hit.span.start : hit.span.end])
         }
         return [hit for hit in hits if id(hit) not in dropped]
+
+
+def _may_be_known(span: Span) -> bool:
+    return (span.kind in EXEMPTABLE or span.rule == ALONE) and is_clear(span.view)
 
 
 def _clients(clients: Clients, reading: Reading) -> Iterator[Hit]:

@@ -58,8 +58,12 @@ _TO_A_PLACE: Final = re.compile(
 )
 _VISITED: Final = re.compile(r"(?i)\b(?:visit[oa] (?:a|di)|fra|tra|between) $")
 _ORDINARY: Final = read_sections("ordinary.txt")
-_BEFORE_THINGS: Final = _words(_ORDINARY["before"])
-"""Words right behind which a thing is called something, and nobody stands."""
+_CALLED_AFTER: Final = _words(_ORDINARY["before"])
+_BEFORE_THINGS: Final = _CALLED_AFTER | _words(_ORDINARY["articles"]) | _words(_ORDINARY["cases"])
+"""Words right behind which a thing is called something: nobody stands there, behind the former no client."""
+_ALSO_WORDS: Final = _words(_ORDINARY["also-names"])
+_RUN: Final = re.compile(r"(?:(?:[A-Za-z]\.|[A-Za-z][A-Za-z'\-]*) ){1,4}$")
+"""The last words before a name on its line."""
 _COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
 _COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
 _LAST_WORD: Final = re.compile(r"\n?['\"]?? ?[,:]?('?[A-Za-z]++)")
@@ -189,6 +193,22 @@ def stands_freely(before: str, candidate: str) -> bool:
     if candidate.split(" ", 1)[0].isupper() and (word is None or word[1].isupper()):
         return False
     return word is None or word[1][::-1].lower() not in _BEFORE_THINGS
+
+
+def is_told_by_itself(word: str) -> bool:
+    """Say whether `word`, of a name and in small letters, is no common given name and no ordinary word."""
+    return word not in GIVEN and word not in _ALSO_WORDS and _is_unusual(word)
+
+
+def stands_for_a_person(before: str) -> bool:
+    """Say whether a surname behind the text `before` is no thing's, as "via Luigi Rossini" is."""
+    run = _RUN.search(before)
+    for word in reversed(run[0].split() if run else ()):
+        if word.lower() in _CALLED_AFTER:
+            return False
+        if not word[0].isupper() and word not in _PARTICLES:
+            break
+    return True
 
 
 def stands_as_somebody(before: str, candidate: str) -> bool:

@@ -79,6 +79,7 @@ def compile_pattern(pattern: str) -> Pattern:
     return Pattern(pattern)
 
 
+@lru_cache(maxsize=1024)
 def width_of(pattern: str) -> int | None:
     """Return how many bytes a match of `pattern` has at most; None for no bound, or where nobody knows."""
     try:
@@ -143,3 +144,13 @@ class Prefilter:
                 first = stretches.pop()[0] if stretches and stretches[-1][1] == start else start
                 stretches.append((first, start + BLOCK))
         return {index: stretches for pattern, stretches in seen.items() for index in self._same[pattern]}
+
+
+@lru_cache(maxsize=16)
+def _prefilter(patterns: tuple[str, ...]) -> Prefilter:
+    return Prefilter(patterns)
+
+
+def compile_prefilter(patterns: Sequence[str]) -> Prefilter:
+    """Return a prefilter over `patterns`, one for all who ask for the same; raises as `Prefilter` does."""
+    return _prefilter(tuple(patterns))

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """The practice's registers: whose names are a finding, and whose contacts are none.
 
-Owns the finding of clients (exact, in either order, by initial, with one slip of the pen) and the judgement
-of a register's lines. Leaves contacts that are the practice's own or public to `known`, reading files to
-`runner.capability.registers` and the order of the work to `engine`.
+Owns the finding of clients (exact, in either order, by initial, with one slip of the pen, by surname) and the
+judgement of a register's lines. Leaves what calls a client by surname to `surnames`, contacts that are the
+practice's own or public to `known`, reading files to `runner.capability.registers`, the order of the work to
+`engine`.
 Carries I6: a client's name is found though nobody labelled the text. A register that cannot be looked
 for is a mistake of the profile, never skipped (I7). Time is linear in the text: a fixed number of
 look-ups at each known word.
@@ -21,11 +22,12 @@ from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
 from runner.perimeter.classify.known import Known
+from runner.perimeter.classify.surnames import ALONE, Alone, is_called, parts_of
 from runner.perimeter.classify.views import fold
 from runner.perimeter.classify.words import Starts, words_of
 
 Words = tuple[bytes, ...]
-_Key = TypeVar("_Key", Words, bytes)
+_Key = TypeVar("_Key", Words, bytes, Alone)
 
 _LONGEST: Final = 8
 """Words of a name that are looked at; further ones make it no more particular."""
@@ -62,13 +64,17 @@ class Mention(NamedTuple):
 
 
 class _Name(NamedTuple):
-    """A name found: its first and last word, how, of which class, and which word is an initial, if any."""
+    """A name found: its first and last word, how, of which class, and which word is an initial, if any.
+
+    A part of a name counts only as the text writes it, `titled` ones only behind a title.
+    """
 
     first: int
     last: int
     rule: str
     data_class: DataClass
     initial: int | None = None
+    titled: bool = False
 
 
 class _Text(NamedTuple):
@@ -102,16 +108,20 @@ def _stretches(known: Sequence[int], before: int, after: int, size: int) -> Iter
 class Clients:
     """The client register, made ready. Immutable."""
 
-    __slots__ = ("_exact", "_initials", "_longest", "_persons", "_sizes", "_slips", "_vocabulary")
+    __slots__ = ("_alone", "_exact", "_initials", "_longest", "_persons", "_sizes", "_slips", "_vocabulary")
 
     def __init__(self, register: Sequence[Listed]) -> None:
         self._exact: dict[Words, DataClass] = {}
+        self._alone: dict[bytes, dict[Alone, DataClass]] = {}
         self._initials: dict[Words, DataClass] = {}
         self._persons: set[Words] = set()
         self._slips: dict[Words, dict[bytes, DataClass]] = {}
         for listed in register:
             for name in listed.names:
                 self._learn(name, listed.data_class)
+                if listed.by_surname and is_person(name):
+                    for part in parts_of(fold(name).data):
+                        _raise(self._alone.setdefault(part.words[-1], {}), part, listed.data_class)
         self._sizes = sorted({len(words) for words in self._exact})
         self._longest = max(self._sizes, default=0)
         self._vocabulary = frozenset(word for words in self._exact for word in words)
@@ -141,7 +151,7 @@ class Clients:
         if first is None:
             return
         starts = Starts(data)
-        for each in _without_covered(_as_written(chain((first,), names), data, starts)):
+        for each in _without_covered(_as_written(chain((first,), names), words, data, starts)):
             end = starts[each.last] + len(words[each.last])
             yield Mention(start=starts[each.first], end=end, rule=each.rule, data_class=each.data_class)
 
@@ -169,6 +179,7 @@ class Clients:
         if here + 2 < end and (around := (words[at], text.words[here + 2])) in self._persons:
             yield _Name(at, places[here + 2], "client-register", exact[around])
         yield from self._initials_at(words, at)
+        yield from self._parts_at(words, at)
 
     def _slips_at(self, text: "_Text", here: int, begin: int, end: int) -> Iterator[_Name]:
         """Yield the names of two words or more with a slip, from word `begin` or `here` on, up to `end`."""
@@ -210,10 +221,28 @@ class Clients:
                     first, last = sorted((at, beside))
                     yield _Name(first, last, "client-register-initial", data_class, beside)
 
+    def _parts_at(self, words: Sequence[bytes], at: int) -> Iterator[_Name]:
+        """Yield the parts of names that end with word `at`: the text says whether they call somebody."""
+        for part, data_class in self._alone.get(words[at], _NO_PARTS).items():
+            first = at + 1 - len(part.words)
+            if first >= 0 and tuple(words[first : at + 1]) == part.words:
+                yield _Name(first, at, ALONE, data_class, titled=part.titled)
 
-def _as_written(names: Iterable[_Name], data: bytes, starts: Starts) -> Iterator[_Name]:
-    """Yield `names` but for each whose initial is none in `data`, whose words are at `starts`."""
-    return (each for each in names if each.initial is None or _is_initial(data, starts[each.initial]))
+
+_NO_PARTS: Final[dict[Alone, DataClass]] = {}
+
+
+def _as_written(
+    names: Iterable[_Name], words: Sequence[bytes], data: bytes, starts: Starts
+) -> Iterator[_Name]:
+    """Yield `names` but for those that `data`, whose `words` are at `starts`, writes as none."""
+    for each in names:
+        if each.rule == ALONE:
+            end = starts[each.last] + len(words[each.last])
+            if is_called(data, starts[each.first], end, titled=each.titled):
+                yield each
+        elif each.initial is None or _is_initial(data, starts[each.initial]):
+            yield each
 
 
 def _without_covered(names: Iterable[_Name]) -> Iterator[_Name]:
@@ -279,7 +308,7 @@ def _digest(clients: Sequence[Listed], own: Sequence[Listed], public: Sequence[L
     for register in (clients, own, public):
         digest.update(b"\x1d")
         for listed in register:
-            names = "\x1f".join((listed.data_class.name, *listed.names))
+            names = "\x1f".join((listed.data_class.name, str(listed.by_surname), *listed.names))
             digest.update(names.encode("utf-8", "surrogatepass") + b"\x1e")
     return digest.hexdigest()
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify.model import Span, is_clear
+from runner.perimeter.classify.surnames import ALONE
 
 NEAR: Final = 2_000
 """Code points between two things of one field: about a page."""
@@ -35,6 +36,10 @@ _BY_SHAPE: Final = "person-by-shape"
 """The rule for persons whom nothing introduces: a firm overrules it wherever it begins."""
 
 
+_LONGER: Final = frozenset({"professional", "address", _FIRM})
+"""Kinds that overrule a client called by surname whose surname is a part of them: "avv. Giulia Rossini"."""
+
+
 def overruled(spans: Sequence[Span]) -> frozenset[Span]:
     """Return those of `spans` that another one reads better as something else.
 
@@ -47,6 +52,7 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
     for span in spans:
         if span.kind == _FIRM:
             firms[span.start] = max(span.end, firms.get(span.start, 0))
+    longer = sorted((span.start, span.end) for span in spans if span.kind in _LONGER)
     around = sorted((span.start, span.end) for span in spans if _is_around(span))
     return frozenset(
         span
@@ -54,6 +60,7 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
         if (span.kind in _AT_THE_SAME_PLACE and _is_another(span, kinds))
         or (span.kind == "person" and (firms.get(span.start, 0) >= span.end or _inside(span, around)))
         or (span.rule == _BY_SHAPE and _inside(span, inside))
+        or (span.rule == ALONE and _inside(span, longer, by=1))
     )
 
 
@@ -79,10 +86,11 @@ def _is_around(span: Span) -> bool:
     return (span.kind in _AROUND and not listed) or span.rule == _BY_KIND
 
 
-def _inside(span: Span, around: Sequence[tuple[int, int]]) -> bool:
-    """Say whether `span` lies in one of the last of `around`, ranges in order, that begin before."""
+def _inside(span: Span, around: Sequence[tuple[int, int]], *, by: int = 0) -> bool:
+    """Say whether `span` lies in one of the last of `around`, ranges in order, longer `by` so much."""
     index = bisect_left(around, (span.start + 1,))
-    return any(end >= span.end for _, end in around[max(0, index - 4) : index])
+    least = span.end - span.start + by
+    return any(end >= span.end and end - start >= least for start, end in around[max(0, index - 4) : index])
 
 
 def beside_persons(spans: Sequence[Span], persons: Sequence[int]) -> list[Span]:

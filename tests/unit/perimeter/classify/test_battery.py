@@ -15,6 +15,8 @@ BENCHMARKS: Final = Path(__file__).resolve().parents[4] / "benchmarks"
 RECALL: Final = 0.999
 PRECISION: Final = 0.98
 PARTICLES: Final = frozenset(re.findall(r"\w+", "al d dall dalla de del della di el la lo o st van den"))
+LEAST_ALONE: Final = {"person": 0.90, "address": 0.90, "organisation": 0.95}
+LEAST_KNOWN: Final = 0.98
 LISTS_OF_G: Final = {"given": 80, "surname": 150, "street": 60, "organisation": 60}
 
 
@@ -77,6 +79,19 @@ def test_prose_that_introduces_nobody(battery: dict[str, Any], part: str, names_
     )
     assert people.measure(documents, register=False)["person"].recall >= 0.9
     assert people.measure(documents[:76], register=True)["person"].recall >= 0.99
+
+
+def test_texts_of_a_practice_that_introduce_nobody(battery: dict[str, Any]) -> None:
+    """I6: the floors of part G, half of it without any cue; with the register a surname is enough."""
+    people = battery["people"]
+    made = people.Generator(2026, "G", given="given_G", surname="surname_G")
+    documents = list(made.documents(100))
+    alone = people.measure(documents, register=False)
+    known = people.measure(documents[::4] + documents[1::4], register=True)
+    assert {kind: alone[kind].recall for kind in people.KINDS if alone[kind].recall < LEAST_ALONE[kind]} == {}
+    assert {kind: known[kind].recall for kind in people.KINDS if known[kind].recall < LEAST_KNOWN} == {}
+    assert alone["person"].documents > 80
+    assert known["person"].documents > 40
 
 
 @pytest.mark.parametrize("part", ["E", "F"])
