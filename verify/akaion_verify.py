@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import binascii
 import hashlib
 import itertools
 import json
@@ -67,6 +66,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "state-missing": ("INCOMPLETE", "the log that the auditor's state speaks of is not in the folder"),
     "state-unusable": ("UNTRUSTED", "the auditor's state is unreadable, malformed or inside the folder"),
     "witness-differs": ("FAIL", "a pinned witness cosigned other lines than the book has, or more of them"),
+    "witness-silent": ("INCOMPLETE", "a pinned witness has cosigned nothing of this book"),
     "witness-unusable": ("UNTRUSTED", "a witness's key is unreadable, malformed, weak or inside the folder"),
     "starts-late": ("PARTIAL", "the book starts after log 0"),
     # bytes and chain
@@ -103,6 +103,7 @@ REASONS: Dict[str, Tuple[str, str]] = {
     "log-open": ("INCOMPLETE", "a log does not end with a sealed close, and no recovery accounts for it"),
     "unsealed-tail": ("INCOMPLETE", "lines after the last seal, and no recovery accounts for them"),
     "torn-tail": ("INCOMPLETE", "bytes after the last whole line, and no recovery accounts for them"),
+    "after-succession": ("FAIL", "a log follows the one that named the book's next device key"),
     # rules
     "egress-c3": ("FAIL", "S1: C3 was released to something that is not local"),
     "egress-above-ceiling": ("FAIL", "S1: a release that is not local is above max_egress_class"),
@@ -371,9 +372,7 @@ class Tree:
 
     def root(self) -> bytes:
         """Return the root over all leaves so far."""
-        if not self.peaks:
-            return hashlib.sha256(b"").digest()
-        root = self.peaks[-1]
+        root = self.peaks[-1] if self.peaks else hashlib.sha256(b"").digest()
         for peak in reversed(self.peaks[:-1]):
             root = node_hash(peak, root)
         return root
@@ -433,13 +432,10 @@ def integer(low: int, high: int = MAX_INTEGER) -> Check:
 
 def list_of(item: Check, least: int = 0, key: Optional[str] = None) -> Check:
     """Check: an array of at least `least` such items, no two the same (or the same in member `key`)."""
-
-    def check(value: object) -> bool:
-        if not isinstance(value, list) or len(value) < least or not all(item(entry) for entry in value):
-            return False
-        return len({entry[key] if key else entry for entry in value}) == len(value)
-
-    return check
+    return both(
+        lambda value: isinstance(value, list) and len(value) >= least and all(map(item, value)),
+        lambda value: len({entry[key] if key else entry for entry in value}) == len(value),
+    )
 
 
 def record_of(members: str) -> Check:
@@ -467,16 +463,12 @@ def both(first: Check, second: Callable[[Any], bool]) -> Check:
     return lambda value: first(value) and bool(second(value))
 
 
-def is_counts(value: object) -> bool:
-    """Check: an object of counts."""
-    return isinstance(value, dict) and all(TYPES["count"](member) for member in value.values())
-
-
-def is_replay(value: object) -> bool:
-    """Check: at most 32 members, each a name, an integer or a boolean."""
-    if not isinstance(value, dict) or len(value) > 32:
-        return False
-    return all(TYPES["name"](member) or isinstance(member, int) for member in value.values())
+def object_of(item: Check, most: Optional[int] = None) -> Check:
+    """Check: an object of any members, `most` at most, each with such a value."""
+    return both(
+        lambda value: isinstance(value, dict) and (most is None or len(value) <= most),
+        lambda value: all(map(item, value.values())),
+    )
 
 
 def commits_to_other(value: Body) -> bool:
@@ -528,10 +520,10 @@ TYPES: Dict[str, Check] = {
     "list": lambda value: isinstance(value, list),
     "seal_every": integer(1, 256),
     "seal_ms": integer(1, 60_000),
-    "counts": is_counts,
-    "replay": is_replay,
     "extensions": list_of(matches(EXTENSION.pattern)),
 }
+TYPES["counts"] = object_of(TYPES["count"])
+TYPES["replay"] = object_of(lambda value: isinstance(value, int) or TYPES["name"](value), 32)
 TYPES["judges"] = both(TYPES["name"], matches("rules-only|rules(\\+[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,99})+"))
 TYPES["names"], TYPES["blocks"] = list_of(TYPES["name"]), list_of(TYPES["block"])
 TYPES["some_blocks"], TYPES["some_hex64"] = list_of(TYPES["block"], 1), list_of(TYPES["hex64"], 1)
@@ -607,9 +599,7 @@ def parse_record(value: object, extensions: Optional[Sequence[str]]) -> Body:
     names_task, shape = NAMES_TASK[value["kind"]], BODIES[value["kind"]]
     extended = {name for name in body if name.startswith("x_") and EXTENSION.fullmatch(name)}
     plain = {name: member for name, member in body.items() if name not in extended} if extended else body
-    if names_task != "may" and (names_task == "must") != ("task" in value):
-        raise Fault("record-shape")
-    if not shape(plain):
+    if not shape(plain) or names_task == ("no" if "task" in value else "must"):
         raise Fault("record-shape")
     if not extended <= set(plain.get("extensions", []) if extensions is None else extensions):
         raise Fault("extension-unlisted")
@@ -634,7 +624,7 @@ def parse_base64(text: str) -> Optional[bytes]:
     """Return the bytes of standard base64 in its one spelling, else None."""
     try:
         data = base64.b64decode(text.encode("ascii"), validate=True)
-    except (ValueError, binascii.Error):
+    except ValueError:
         return None
     return data if base64.b64encode(data).decode("ascii") == text else None
 
@@ -754,7 +744,6 @@ class Terms:
     whole: bool
 
 
-SPANS = 14
 LOWERING_RULES = ("redact-detected",)
 LOWERED_AS = {"redacted": "rule", "allowed": "approval"}  # what lowers a send of this decision
 OPINION_CLASS = {  # the least class of a block of which a second opinion said this (S13)
@@ -764,15 +753,17 @@ OPINION_CLASS = {  # the least class of a block of which a second opinion said t
 }
 
 
+EDGES = " ".join(f"s{number}?=count e{number}?=count" for number in range(14))
+RELEASE = record_of(f"backend=name to=class chars=count {EDGES}")
+
+
 def release_terms(decision: Body) -> Optional[Terms]:
-    """Return the terms of a decision on `release` (S12), or None if its `replay` does not state them."""
+    """Return the terms of a decision on `release` (S12), or None if it is none, or does not state them."""
     said, blocks = decision["replay"], decision["inputs"]
-    names = {"backend": "name", "to": "class", "chars": "count"}
-    if not blocks or not all(name in said and TYPES[kind](said[name]) for name, kind in names.items()):
+    if decision["tool"] != "release" or not blocks or not RELEASE(said):
         return None
-    count = (len(said) - len(names)) // 2
-    edges = [said.get(f"{edge}{number}") for number in range(min(count, SPANS)) for edge in "se"]
-    if len(said) != len(names) + len(edges) or not all(TYPES["count"](edge) for edge in edges):
+    edges = [said.get(f"{edge}{number}") for number in range(len(said) // 2 - 1) for edge in "se"]
+    if len(edges) != len(said) - 3 or None in edges:
         return None
     spans = [edges[at : at + 2] for at in range(0, len(edges), 2)]
     inside = edges == sorted(edges) and max([0, *edges]) <= said["chars"]
@@ -791,20 +782,15 @@ GRANT = record_of(
     "tool=name effect=name ask=boolean arguments=list path_arguments=list roots=list binaries?=object"
     " limits?=object reads?=object calls?=count sink?=sink"
 )
-BEYOND_POLICY = {
-    "arguments-unbounded",
-    "no-call-left",
-    "origin-unknown",
-    "refused-before",
-    "restored-value-to-sink",
-    "too-many-questions",
-    "tool-not-granted",
-}
+BEYOND_POLICY = matches(  # what is denied whatever a policy says
+    "arguments-unbounded|no-call-left|origin-unknown|refused-before|restored-value-to-sink|too-many-questions"
+    "|tool-not-granted"
+)
 
 
 @dataclass(frozen=True)
 class Policy:
-    """The policy that the auditor supplied: its digest (S6), and its grants by tool if known (S10)."""
+    """A policy that the auditor supplied: its digest (S6), and its grants by tool if known (S10)."""
 
     digest: str
     grants: Optional[Dict[str, Body]] = None
@@ -826,28 +812,23 @@ def policy_answer(grants: Dict[str, Body], body: Body) -> Tuple[str, str]:
     A premise that is not stated is the one that the recorded rule speaks of.
     """
     rule, said, grant = body["rule"], body["replay"], grants.get(body["tool"])
-    if body["tool"] == "release" or (body["decision"] == "deny" and rule in BEYOND_POLICY):
-        return body[
-            "decision"
-        ], rule  # the one is judged by S12, the other is denied whatever the policy says
+    if body["tool"] == "release":  # S12 judges it
+        return body["decision"], rule
+    if body["decision"] == "deny" and BEYOND_POLICY(rule):
+        return "deny", rule
     if grant is None:
         return "deny", "tool-not-granted"
-    for name, holds in (
-        ("arguments-invalid", said.get("fits", rule != "arguments-invalid")),
-        (
-            "argument-outside-grant",
-            "limits" not in grant or said.get("within", rule != "argument-outside-grant"),
-        ),
-        ("no-path-granted", grant["roots"] or not grant["path_arguments"]),
-        (
-            "command-not-granted",
-            "binaries" not in grant or said.get("command", rule != "command-not-granted"),
-        ),
-        ("path-outside-grant", said.get("inside", rule != "path-outside-grant")),
-        ("above-sink", "sink" not in grant or body["class"] <= grant["sink"]["max_class"]),
-        ("no-path-granted", not grant["roots"] or said.get("reached", rule != "no-path-granted")),
+    # Each rule, where it applies, and the premise that a call must meet there: without one, it never does.
+    for name, applies, premise in (
+        ("arguments-invalid", True, "fits"),
+        ("argument-outside-grant", "limits" in grant, "within"),
+        ("no-path-granted", grant["path_arguments"] and not grant["roots"], None),
+        ("command-not-granted", "binaries" in grant, "command"),
+        ("path-outside-grant", True, "inside"),
+        ("above-sink", "sink" in grant and body["class"] > grant["sink"]["max_class"], None),
+        ("no-path-granted", grant["roots"], "reached"),
     ):
-        if not holds:
+        if applies and not (premise and said.get(premise, rule != name)):
             return "deny", name
     if said.get("meets", rule == "matters-meet"):
         return "ask", "matters-meet"
@@ -856,22 +837,21 @@ def policy_answer(grants: Dict[str, Body], body: Body) -> Tuple[str, str]:
     return "ask" if grant["ask"] else "allow", "grant." + grant["tool"]
 
 
+@dataclass
 class Rules:
     """The rules over one log. Every entry and seal is shown to it once, in order."""
 
-    def __init__(self, header: Body, report: Report, policy: Optional[Policy]) -> None:
-        """Judge the log with this header body; `report` receives each broken rule."""
-        self.grants = policy.grants if policy and policy.digest == header["policy_digest"] else None
-        self.header = header
-        self.report = report
-        self.tasks: Dict[Optional[str], Scope] = {None: Scope()}
-        self.ended: Set[Optional[str]] = set()
-        self.backends: Dict[str, str] = {}  # latest locality
-        self.classes: Dict[str, str] = {}  # of classified blocks
-        self.floors: Dict[str, str] = {}  # least class of produced blocks
-        self.entries = 0
-        self.unsealed = 0
-        self.last_seal = 0
+    header: Body
+    report: Report  # receives each broken rule
+    grants: Optional[Dict[str, Body]]  # of the policy that the header names, if the auditor supplied it
+    tasks: Dict[Optional[str], Scope] = field(default_factory=lambda: {None: Scope()})
+    ended: Set[Optional[str]] = field(default_factory=set)
+    backends: Dict[str, str] = field(default_factory=dict)  # latest locality
+    classes: Dict[str, str] = field(default_factory=dict)  # of classified blocks
+    floors: Dict[str, str] = field(default_factory=dict)  # least class of produced blocks
+    entries: int = 0
+    unsealed: int = 0
+    last_seal: int = 0
 
     def seal(self, seq: int) -> None:
         """Take note of a valid seal."""
@@ -980,14 +960,14 @@ class Rules:
 
     def _approval(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
         call = body["call_id"]
-        decision = scope.decisions.get(call)
-        asked = decision if decision is not None and decision["decision"] == "ask" else None
-        if asked is None or call in scope.approvals or body["args_commit"] != asked["args_commit"]:
+        asked = scope.decisions.get(call, {"decision": "none"})
+        repeated = call in scope.approvals
+        if asked["decision"] != "ask" or repeated or body["args_commit"] != asked["args_commit"]:
             self.report("approval-unasked", seq)
             return
         scope.approvals[call] = body
         if body["granted"]:
-            scope.matters = max(scope.matters, matters_after(scope.decisions[call]) or 0)
+            scope.matters = max(scope.matters, matters_after(asked) or 0)
 
     def _tool_call(self, seq: int, ts: int, scope: Scope, body: Body) -> None:
         call = body["call_id"]
@@ -1095,13 +1075,10 @@ class Rules:
         for block, label in scope.blocks.items():
             made, parts = scope.made.get(block, []), label["parts"]
             told = max(parts["default"], parts.get("declared", "C0"))
-            if label["class"] != "C3" and (
-                (block in named and (named[block] or told <= to))
-                or scope.replies.get(block) == body["backend"]
-                or (
-                    free & set(made) and all(one in free or self.classes.get(one, "C3") <= to for one in made)
-                )
-            ):
+            by_person = block in named and (named[block] or told <= to)
+            by_backend = scope.replies.get(block) == body["backend"]
+            no_more = all(one in free or self.classes.get(one, "C3") <= to for one in made)
+            if label["class"] != "C3" and (by_person or by_backend or (free & set(made) and no_more)):
                 free.add(block)
         return free
 
@@ -1109,11 +1086,9 @@ class Rules:
         """Return the blocks that a person let go to a backend and still does, and whether as a whole."""
         named: Dict[str, bool] = {}
         for call, approval in scope.approvals.items():
-            decision = scope.decisions[call]
-            terms = release_terms(decision) if decision["tool"] == "release" else None
-            if terms is None or not approval["granted"] or ts >= approval["expires"]:
-                continue
-            if terms.backend == backend:
+            terms = release_terms(scope.decisions[call])
+            valid = approval["granted"] and ts < approval["expires"]
+            if terms is not None and terms.backend == backend and valid:
                 named.update({block: terms.whole or named.get(block, False) for block in terms.blocks})
         return named
 
@@ -1140,21 +1115,18 @@ class Rules:
             self.report("declassify-c3", seq)
         if body.get("rule", LOWERING_RULES[0]) not in LOWERING_RULES:
             self.report("declassify-rule", seq)
-        approval = scope.approvals.get(body.get("approval", ""))
-        if approval is not None:
-            decision = scope.decisions[approval["call_id"]]
-            terms = release_terms(decision) if decision["tool"] == "release" else None
-            until = approval["expires"] if approval["granted"] else 0
-            meant = terms is not None and terms.backend == body["backend"] and body["to"] <= terms.to
-            if (
-                meant
-                and ts < until
-                and body["expires"] <= until
-                and approval["args_commit"] == body["commit"]
-            ):
-                return
-        if "approval" in body:
+        if "approval" in body and not self._approved(ts, scope, body):
             self.report("declassify-unapproved", seq)
+
+    def _approved(self, ts: int, scope: Scope, body: Body) -> bool:
+        """Say whether a person who was asked let exactly this lowering through, for as long as it says."""
+        approval = scope.approvals.get(body["approval"])
+        if approval is None or not approval["granted"] or approval["args_commit"] != body["commit"]:
+            return False
+        terms = release_terms(scope.decisions[body["approval"]])
+        if terms is None or terms.backend != body["backend"] or body["to"] > terms.to:
+            return False
+        return bool(ts < approval["expires"] and body["expires"] <= approval["expires"])
 
 
 # ---------------------------------------------------------------------------------------------------------
@@ -1197,7 +1169,7 @@ class Log:
     tree: Tree = field(default_factory=Tree)
     prev: str = FIRST_PREV
     ts: int = 0
-    kinds: List[str] = field(default_factory=list)  # of the last two records
+    last: str = ""  # the kind of the last record
     last_seal: Optional[int] = None
     closed_at: Optional[int] = None
     recovered: bool = False
@@ -1231,31 +1203,28 @@ def read_lines(file: BinaryIO, log: Log) -> Iterator[bytes]:
 
     Raises `Fault` with `line-too-long`, and `OSError`.
     """
-    while True:
+    line = file.readline(MAX_LINE + 2)
+    while line.endswith(b"\n"):
+        yield line[:-1]
         line = file.readline(MAX_LINE + 2)
+    digest = hashlib.sha256()
+    while line:
+        digest.update(line)
+        log.torn_bytes += len(line)
+        line = file.readline(MAX_LINE)
         if line.endswith(b"\n"):
-            yield line[:-1]
-            continue
-        digest = hashlib.sha256()
-        while line:
-            digest.update(line)
-            log.torn_bytes += len(line)
-            line = file.readline(MAX_LINE)
-            if line.endswith(b"\n"):
-                raise Fault("line-too-long")
-        log.torn_sha256 = digest.hexdigest()
-        return
+            raise Fault("line-too-long")
+    log.torn_sha256 = digest.hexdigest()
 
 
+@dataclass
 class Reader:
     """Reads one log: chain, tree, shapes, seals, and the rules of step 7."""
 
-    def __init__(self, book: Book, log: Log) -> None:
-        """Read `log` as the next one of `book`."""
-        self.book = book
-        self.log = log
-        self.key: Optional[Key] = None
-        self.rules: Optional[Rules] = None
+    book: Book
+    log: Log
+    key: Optional[Key] = None
+    rules: Optional[Rules] = None
 
     def report(self, code: str, seq: Optional[int]) -> None:
         """Keep a broken rule and read on."""
@@ -1289,14 +1258,14 @@ class Reader:
         leaf = leaf_hash(line)
         log.tree.append(leaf)
         log.prev = leaf.hex()
-        log.kinds = [*log.kinds[-1:], kind]
+        log.last = kind
         self.book.recall(log, leaf)
         if kind == "seal":
             size = {"size": log.tree.size, "root": log.tree.root().hex()}
             findings.seen = {"log": log.number, "log_id": log.log_id, **size}
 
     def _check_place(self, kind: str, seq: int) -> None:
-        last = self.log.kinds[-1] if self.log.kinds else ""
+        last = self.log.last
         if (kind == "header") != (seq == 0):
             raise Fault("header-misplaced")
         if seq == 1 and kind != "seal":
@@ -1312,7 +1281,8 @@ class Reader:
         kind, seq, body = record["kind"], record["seq"], record["body"]
         if kind == "header":
             self._header(body)
-            self.rules = Rules(body, self.report, self.book.policy)
+            policy = self.book.policies.get(body["policy_digest"])
+            self.rules = Rules(body, self.report, policy.grants if policy else None)
         elif kind == "recovery":
             self._recovery(body)
         elif kind == "close":
@@ -1341,13 +1311,15 @@ class Reader:
         key = parse_vkey(body["vkey"])
         if key is None or key.name != body["origin"]:
             raise Fault("key-unusable")
-        if key.public in book.keys:
+        if key.public in book.keys or (book.pin is not None and key.public == book.pin.public):
             raise Fault("key-reused")
         self._check_prev_log(body.get("prev_log"))
         if not body["verifiable"]:
             self.report("unverifiable", 0)
-        if book.policy is not None and book.policy.digest != body["policy_digest"]:
+        if book.policies and body["policy_digest"] not in book.policies:
             self.report("policy-differs", 0)
+        if any(SUCCESSION in earlier for earlier in book.findings.headers[-1:]):
+            self.report("after-succession", 0)
         self.key, book.name = key, name
         book.keys.add(key.public)
         book.findings.headers.append(body)
@@ -1391,40 +1363,50 @@ class Reader:
 # 9. Book: all logs of a folder, in order
 # ---------------------------------------------------------------------------------------------------------
 
+SUCCESSION = "x_next_device_key"  # in the header of a book's last log: the device key that goes on
 LOG_NAME = re.compile(r"([0-9]{6,15})-([0-9a-f]{32})\.jsonl")
 
 
+def find_logs(folder: Path, findings: Findings) -> Dict[int, str]:
+    """Return the names of the logs of a folder by number; report what is no log."""
+    logs: Dict[int, str] = {}
+    try:
+        entries = sorted((entry.name, entry.is_file(follow_symlinks=False)) for entry in os.scandir(folder))
+    except OSError:
+        return logs
+    for name, regular in entries:
+        if not name.endswith(".jsonl"):
+            continue
+        parts = LOG_NAME.fullmatch(name)
+        number = int(parts.group(1)) if parts else -1
+        if parts is None or f"{number:06d}" != parts.group(1) or not regular:
+            findings.add("stray-file")
+        elif number in logs:
+            findings.add("log-number-repeated", number)
+        else:
+            logs[number] = name
+    return logs
+
+
+@dataclass
 class Book:
     """Reads the logs of one folder in order; `findings` says what came out."""
 
-    def __init__(
-        self,
-        folder: Path,
-        pin: Optional[Key],
-        policy: Optional[Policy] = None,
-        state: Optional[Body] = None,
-        cosigned: Sequence[Cosigned] = (),
-    ) -> None:
-        """Read the book in `folder`; `pin` is the device key the auditor trusts, if there is one.
-
-        `state` is what the auditor has seen of this book before, and `cosigned` what pinned witnesses have
-        (step 10), if anything.
-        """
-        self.folder = folder
-        self.state = state
-        self.recalled = False  # what the state speaks of was met, as it was
-        self.cosigned = cosigned
-        self.lines = Tree()  # over all logs; it grows only for what witnesses cosigned
-        self.pin = pin
-        self.policy = policy
-        self.findings = Findings()
-        self.name: Optional[str] = None
-        self.keys: Set[bytes] = set() if pin is None else {pin.public}
-        self.before: Optional[Log] = None  # the log with the number just before, if it was read
+    folder: Path
+    pin: Optional[Key]  # the device key that the auditor trusts
+    policies: Dict[str, Policy]  # by digest; if there are any, each log must be under one of them
+    state: Optional[Body]  # what the auditor has seen of this book before, and
+    cosigned: Sequence[Cosigned]  # what pinned witnesses have (step 10)
+    recalled: bool = False  # what the state speaks of was met, as it was
+    lines: Tree = field(default_factory=Tree)  # over all logs; it grows only for what witnesses cosigned
+    findings: Findings = field(default_factory=Findings)
+    name: Optional[str] = None
+    keys: Set[bytes] = field(default_factory=set)  # of the logs so far
+    before: Optional[Log] = None  # the log with the number just before, if it was read
 
     def read(self) -> Findings:
         """Check every log until the structure breaks."""
-        logs = self.find_logs()
+        logs = find_logs(self.folder, self.findings)
         if sorted(logs) != list(range(len(logs))):
             self.cosigned = ()  # what witnesses saw begins with log 0: without that there is no telling
         if not logs and not self.findings.reasons:
@@ -1440,7 +1422,7 @@ class Book:
         if self.state is not None and logs and not self.recalled:
             earlier = self.state["log"] < min(logs)
             self.findings.add("state-missing" if earlier else "state-differs", self.state["log"])
-        sizes = [size for text, size, _ in self.cosigned if text.startswith(f"{self.name}\n")]
+        sizes = [size for text, size, _, _ in self.cosigned if text.startswith(f"{self.name}\n")]
         if self.before is not None and max(sizes, default=0) > self.lines.size:
             self.findings.add("witness-differs", self.before.number)
         return self.findings
@@ -1450,11 +1432,12 @@ class Book:
         self.findings.covered = False
         if self.cosigned:
             self.lines.append(leaf)
-            for text, size, words in self.cosigned:
+            for text, size, witness, moment in self.cosigned:
                 if size != self.lines.size or not text.startswith(f"{self.name}\n"):
                     continue
                 if text == checkpoint_text(str(self.name), size, self.lines.root()):
-                    self.findings.anchors.append({**words, "log": log.number, "size": log.tree.size})
+                    seer: Body = {"kind": "witness", "witness": witness.name, "time": moment}
+                    self.findings.anchors.append({**seer, "log": log.number, "size": log.tree.size})
                     self.findings.covered = True
                 else:
                     self.findings.add("witness-differs", log.number, log.tree.size - 1)
@@ -1464,25 +1447,6 @@ class Book:
             self.recalled = seen == (state["book"], state["log_id"], state["root"])
             if self.recalled:
                 self.findings.anchors.append({"kind": "state", "log": state["log"], "size": state["size"]})
-
-    def find_logs(self) -> Dict[int, str]:
-        """Return the names of the logs by number; report what is no log."""
-        logs: Dict[int, str] = {}
-        try:
-            entries = sorted(os.scandir(self.folder), key=lambda entry: entry.name)
-        except OSError:
-            return logs
-        for entry in entries:
-            if not entry.name.endswith(".jsonl"):
-                continue
-            parts = LOG_NAME.fullmatch(entry.name)
-            if parts is None or f"{int(parts.group(1)):06d}" != parts.group(1) or not is_regular(entry):
-                self.findings.add("stray-file")
-            elif int(parts.group(1)) in logs:
-                self.findings.add("log-number-repeated", int(parts.group(1)))
-            else:
-                logs[int(parts.group(1))] = entry.name
-        return logs
 
     def _read_log(self, log: Log) -> bool:
         """Read one log; say whether the next one can be judged."""
@@ -1533,14 +1497,6 @@ def open_regular(path: Path, flags: int = 0) -> BinaryIO:
     return os.fdopen(handle, "rb")
 
 
-def is_regular(entry: os.DirEntry[str]) -> bool:
-    """Say whether a folder entry is a regular file and no link."""
-    try:
-        return stat.S_ISREG(entry.stat(follow_symlinks=False).st_mode)
-    except OSError:
-        return False
-
-
 # ---------------------------------------------------------------------------------------------------------
 # 10. Anchors: what an auditor or a witness has seen before. A later book must still hold it
 # ---------------------------------------------------------------------------------------------------------
@@ -1586,7 +1542,7 @@ def write_state(path: Path, report: Dict[str, Any]) -> None:
     fresh.replace(path)
 
 
-Cosigned = Tuple[str, int, Body]  # a checkpoint's text and size, and who cosigned it when
+Cosigned = Tuple[str, int, Key, int]  # a checkpoint's text and size, and who cosigned it when
 # A line is as long as a pin at most, and a note is tried from the start of a line only: else a line of 1 MiB
 # that begins none would be read from each of its characters on.
 LINE = "[^\n]{1,4096}\n"
@@ -1610,7 +1566,7 @@ def read_cosigned(folder: Path, witnesses: Sequence[Key]) -> List[Cosigned]:
         for ((text, size, _), line), key in itertools.product(signed, witnesses):
             moment = cosigned_at(line, text, key)
             if moment is not None:
-                found.append((text, int(size), {"kind": "witness", "witness": key.name, "time": moment}))
+                found.append((text, int(size), key, moment))
     return found
 
 
@@ -1649,24 +1605,29 @@ def read_pin(folder: Path, path: Optional[Path], kind: int = 1) -> Tuple[Optiona
 def verify(
     folder: Path,
     pin: Optional[Path] = None,
-    policy: Optional[Policy] = None,
+    policies: Sequence[Policy] = (),
     state: Optional[Path] = None,
     witnesses: Sequence[Path] = (),
 ) -> Dict[str, object]:
     """Verify the book in `folder` and return the report that `--json` prints. Total over all bytes on disk.
 
-    `pin` is a file with the device's verifier key, `state` a file of the auditor's, which this reads and does
-    not write, and `witnesses` are files with their verifier keys.
+    `pin` is a file with the device's verifier key, `policies` are those of which each log must name one,
+    `state` is a file of the auditor's, which this reads and does not write, and `witnesses` are files with
+    their verifier keys.
     """
     key, distrust = read_pin(folder, pin)
     seen, doubt = (None, None) if state is None else read_state(folder, state)
-    seers = [read_pin(folder, path, 4)[0] for path in witnesses]
-    book = Book(folder, key, policy, seen, read_cosigned(folder, [seer for seer in seers if seer]))
+    read = [read_pin(folder, path, 4)[0] for path in witnesses]
+    seers = [seer for seer in read if seer is not None]
+    cosigned = read_cosigned(folder, seers)
+    book = Book(folder, key, {policy.digest: policy for policy in policies}, seen, cosigned)
     findings = book.read()
-    for code in (distrust, doubt, "witness-unusable" if None in seers else None):
-        if code is not None:
-            findings.add(code)
-    return report_of(findings, pinned=key is not None)
+    heard = {seer for text, _, seer, _ in cosigned if text.startswith(f"{book.name}\n")}
+    dumb = "witness-unusable" if None in read else None
+    silent = None if heard.issuperset(seers) else "witness-silent"
+    for code in filter(None, (distrust, doubt, dumb, silent)):
+        findings.add(code)
+    return report_of(findings, policies, pinned=key is not None)
 
 
 def weakest(headers: List[Body], member: str, order: Sequence[str]) -> Optional[str]:
@@ -1680,12 +1641,14 @@ def worst_first(codes: Sequence[str]) -> Tuple[str, List[str]]:
     return REASONS[ordered[0]][0] if ordered else "PASS", ordered
 
 
-def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
+def report_of(findings: Findings, policies: Sequence[Policy] = (), *, pinned: bool) -> Dict[str, object]:
     """Turn findings into the report: verdict, reasons, what was seen, what is not claimed."""
     verdict, codes = worst_first(list(findings.reasons))
     found = [(code, findings.reasons[code]) for code in codes]
     headers, anchors = findings.headers, findings.anchors
     claims = [*NOT_CLAIMED, *([] if findings.covered else [ANCHORED if anchors else NOT_ANCHORED])]
+    replayed = {policy.digest for policy in policies if policy.grants is not None}
+    named = {header["policy_digest"] for header in headers}
     tools = {(tool["name"], tool["trusted"]) for header in headers for tool in header["host_tools"]}
     return {
         "verdict": verdict,
@@ -1699,6 +1662,7 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
         "pinned": pinned,
         "custody": weakest(headers, "custody", ("file", "keyring", "process", "hardware")),
         "enforcement": weakest(headers, "enforcement", ("cooperative", "isolated")),
+        "policies": {digest: digest in replayed for digest in sorted(named)},
         "classifiers": sorted({header["classifier"] for header in headers}),
         "localities": sorted(findings.localities),
         "host_tools": [{"name": name, "trusted": trusted} for name, trusted in sorted(tools)],
@@ -1712,6 +1676,10 @@ def report_of(findings: Findings, *, pinned: bool) -> Dict[str, object]:
         "lowering_rules": sorted(findings.lowering_rules),
         "claims_not_made": claims + [WITNESSED] * any(each["kind"] == "witness" for each in anchors),
     }
+
+
+REPLAYED = {True: "its decisions were repeated", False: "not repeated: no file was given"}
+TRUSTED = {True: "vouched for by the profile", False: "untrusted"}
 
 
 def describe_lowerings(declassified: Dict[str, int], rules: List[str]) -> str:
@@ -1741,10 +1709,7 @@ def describe_anchor(anchor: Body) -> str:
 def describe(report: Dict[str, Any]) -> str:
     """Return the report in plain words; ASCII, since every word in it is of the profile's vocabulary."""
     through, egress, anchors = report["verified_through"], report["egress"], report["anchors"]
-    tools = [
-        tool["name"] + (" (vouched for by the profile)" if tool["trusted"] else " (untrusted)")
-        for tool in report["host_tools"]
-    ]
+    policies, tools = report["policies"].items(), report["host_tools"]
     lines = [f"{report['verdict']} (exit {report['exit']})"]
     for reason in report["reasons"]:
         place = "".join(f", {part} {reason[part]}" for part in ("log", "seq") if reason[part] is not None)
@@ -1758,14 +1723,14 @@ def describe(report: Dict[str, Any]) -> str:
         "Vouched for by": describe_voucher(report),
         "Device keys named": ", ".join(report["device_keys"]) or "none",
         "Anchors": "; ".join(describe_anchor(anchor) for anchor in anchors) or "none",
+        "Policies named": ", ".join(f"{digest} ({REPLAYED[yes]})" for digest, yes in policies) or "none",
         "Classified by": ", ".join(report["classifiers"]) or "nothing",
         "Declared": f"custody {report['custody']}, enforcement {report['enforcement']}",
-        "Host tools": ", ".join(tools) or "none",
+        "Host tools": ", ".join(f"{tool['name']} ({TRUSTED[tool['trusted']]})" for tool in tools) or "none",
         "Sends": ", ".join(f"{count} {decision}" for decision, count in egress.items()),
         "Classes lowered": describe_lowerings(report["declassified"], report["lowering_rules"]),
         "Localities used": ", ".join(report["localities"]) or "none",
-        "Interrupted, accounted for": ", ".join(f"log {number}" for number in report["interrupted"])
-        or "none",
+        "Interrupted, accounted for": ", ".join(map("log {}".format, report["interrupted"])) or "none",
     }
     lines += [f"{name}: {fact}" for name, fact in facts.items()]
     return "\n".join([*lines, "Not claimed:", *(f"  - {claim}" for claim in report["claims_not_made"])])
@@ -1788,9 +1753,12 @@ def digest_argument(text: str) -> Policy:
 
 
 def file_argument(text: str) -> Path:
-    """Return the path of a file that is there. Raises `argparse.ArgumentTypeError`."""
-    if not os.access(text, os.F_OK):
-        raise argparse.ArgumentTypeError(f"there is no file {text!a}")
+    """Return the path of a file that can be read. Raises `argparse.ArgumentTypeError`."""
+    try:
+        open_regular(Path(text)).close()
+    except OSError as error:
+        problem = error.strerror or "not a regular file"
+        raise argparse.ArgumentTypeError(f"cannot read the file {text!a}: {problem}") from None
     return Path(text)
 
 
@@ -1813,7 +1781,7 @@ PROOF_HEAD = "c2sp.org/tlog-proof@v1"
 
 def read_log(folder: Path, number: int) -> Optional[List[bytes]]:
     """Return the whole lines of log `number`, or None if there is none. Raises `Fault` and `OSError`."""
-    name = Book(folder, None, None).find_logs().get(number)
+    name = find_logs(folder, Findings()).get(number)
     if name is None:
         return None
     with open_regular(folder / name, getattr(os, "O_NOFOLLOW", 0)) as file:
@@ -1855,13 +1823,12 @@ def parse_proof(text: str) -> Tuple[int, List[bytes], str]:
     head, blank, note = text.partition("\n\n")
     first, *rest = head.split("\n")
     index = re.fullmatch(r"index (0|[1-9][0-9]{0,5})", rest[0]) if rest else None
-    path = [parse_base64(line) for line in rest[1:]]
-    if first != PROOF_HEAD or not blank or index is None or len(path) > 17:
+    path = [parse_base64(line) or b"" for line in rest[1:]]
+    if first != PROOF_HEAD or not blank or index is None:
         raise Fault("proof-malformed")
-    steps = [step for step in path if step is not None and len(step) == 32]
-    if len(steps) != len(path):
+    if len(path) > 17 or any(len(step) != 32 for step in path):
         raise Fault("proof-malformed")
-    return int(index.group(1)), steps, note
+    return int(index.group(1)), path, note
 
 
 def check_proof(document: object, pin: Optional[Key]) -> Tuple[Body, Optional[str], Optional[str]]:
@@ -1905,7 +1872,7 @@ def compare(first: Path, second: Path, *, vouched: bool) -> Tuple[str, Optional[
     compares lines: `vouched` says that both books hold by themselves and the pinned device certified them.
     Raises `Fault` and `OSError`.
     """
-    names = [Book(folder, None, None).find_logs() for folder in (first, second)]
+    names = [find_logs(folder, Findings()) for folder in (first, second)]
     numbers = [set(each) for each in names]
     if not all(numbers):
         return "nothing", None
@@ -1951,18 +1918,16 @@ def main_check(chosen: argparse.Namespace) -> int:
     except (OSError, ValueError, RecursionError):
         codes = ["proof-malformed"]
     verdict, reasons = worst_first(sorted({code for code in codes if code}))
-    word, exit_code = "INCLUDED" if verdict == "PASS" else verdict, EXIT_CODES[verdict]
-    claims = [*NOT_CLAIMED, NOT_SHOWN]
+    word, claims = "INCLUDED" if verdict == "PASS" else verdict, [*NOT_CLAIMED, NOT_SHOWN]
+    report = {"verdict": word, "exit": EXIT_CODES[verdict], "reasons": reasons, "record": record}
     if chosen.json:
-        report = {"verdict": word, "exit": exit_code, "reasons": reasons, "record": record}
         print(json.dumps({**report, "claims_not_made": claims}, indent=2))
-        return exit_code
-    print(f"{word} (exit {exit_code})")
-    for code in reasons:
-        print(f"  {REASONS[code][0]}: {code}: {REASONS[code][1]}")
-    print(json.dumps(record, indent=2, sort_keys=True))
-    print("\n".join(["Not claimed:", *(f"  - {claim}" for claim in claims)]))
-    return exit_code
+    else:
+        lines = [f"{word} (exit {EXIT_CODES[verdict]})"]
+        lines += [f"  {REASONS[code][0]}: {code}: {REASONS[code][1]}" for code in reasons]
+        lines += [json.dumps(record, indent=2, sort_keys=True), "Not claimed:"]
+        print("\n".join([*lines, *(f"  - {claim}" for claim in claims)]))
+    return EXIT_CODES[verdict]
 
 
 def main_prove(chosen: argparse.Namespace) -> int:
@@ -2001,8 +1966,9 @@ def main_compare(chosen: argparse.Namespace) -> int:
 
 def main_verify(chosen: argparse.Namespace) -> int:
     """Verify a book, print the report, keep the auditor's state, and return the exit code."""
+    policies = [*chosen.policy_digest, *chosen.policy]  # of one digest, the policy itself counts
     try:
-        report = verify(chosen.folder, chosen.pin, chosen.policy, chosen.state, chosen.witness)
+        report = verify(chosen.folder, chosen.pin, policies, chosen.state, chosen.witness)
     except Exception:  # noqa: BLE001 - a defect of this program must read as a failure, never as a traceback
         findings = Findings()
         findings.add("verifier-fault")
@@ -2030,6 +1996,11 @@ OPERANDS: Dict[str, Tuple[Callable[[str], object], str]] = {
     "log": (int, "the number of the log"),
     "seq": (int, "the number of the line, from 0"),
 }
+REPEATABLE: Dict[str, Tuple[Callable[[str], object], str]] = {
+    "--policy": (policy_argument, "file with a policy, to repeat by it each decision under it (S10)"),
+    "--policy-digest": (digest_argument, "a policy that a log may be under (S6), 64 hex digits"),
+    "--witness": (file_argument, "file with the verifier key of a witness whose cosignatures count"),
+}
 
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
@@ -2044,18 +2015,16 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
         convert, meaning = OPERANDS[name]
         parser.add_argument(name, type=convert, help=meaning)
     if command != "prove":
-        parser.add_argument("--pin", type=Path, help="file with the device's verifier key, got elsewhere")
+        parser.add_argument(
+            "--pin", type=file_argument, help="file with the device's verifier key, got elsewhere"
+        )
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
     if command == "verify":
-        policies = parser.add_mutually_exclusive_group()
-        policies.add_argument("--policy-digest", dest="policy", type=digest_argument, help="to require (S6)")
-        policies.add_argument("--policy", type=policy_argument, help="file with it, to repeat by (S10)")
-        state = "your file of what you saw before: checked, then brought on"
-        parser.add_argument("--state", type=Path, help=state)
-        seer = "file with the verifier key of a witness whose cosignatures beside the logs count; repeatable"
-        parser.add_argument(
-            "--witness", type=file_argument, action="append", default=[], metavar="FILE", help=seer
-        )
+        for name, (convert, meaning) in REPEATABLE.items():
+            parser.add_argument(
+                name, type=convert, action="append", default=[], help=f"{meaning}; repeatable"
+            )
+        parser.add_argument("--state", type=Path, help="your file of what you saw: checked, then brought on")
     parser.add_argument("--version", action="version", version=VERSION)
     return run(parser.parse_args(given))
 

@@ -69,7 +69,7 @@ def sidecar(folder: Path, text: str) -> Path:
 
 
 def look(folder: Path, pin: Path, *witnesses: Path) -> dict[str, object]:
-    return av.verify(folder, pin, None, None, witnesses)
+    return av.verify(folder, pin, (), None, witnesses)
 
 
 def codes(report: dict[str, object]) -> list[tuple[str, int | None, int | None]]:
@@ -138,7 +138,7 @@ def test_logs_taken_away_fail_where_a_pinned_witness_saw_them(folder: Path, pin:
     ],
     ids=["unpinned", "unchanged", "empty"],
 )
-def test_what_no_pinned_witness_signed_is_as_good_as_none(
+def test_a_pinned_witness_that_says_nothing_of_the_book_leaves_it_incomplete(
     folder: Path, pin: Path, tmp_path: Path, spoil: object
 ) -> None:
     logs = two_logs(folder)
@@ -147,7 +147,9 @@ def test_what_no_pinned_witness_signed_is_as_good_as_none(
     other = tmp_path / "other.vkey"
     other.write_text(witness_vkey(bb.public(bb.secret("another witness"))), encoding="ascii")
     report = look(folder, pin, other)
-    assert (report["verdict"], report["anchors"]) == ("PASS", [])
+    assert (report["verdict"], codes(report)) == ("INCOMPLETE", [("witness-silent", None, None)])
+    assert report["anchors"] == []
+    assert look(folder, pin)["verdict"] == "PASS"
     assert av.NOT_ANCHORED in report["claims_not_made"]  # type: ignore[operator]
 
 
@@ -172,7 +174,7 @@ def test_a_cosignature_that_does_not_hold_is_as_good_as_none(
     logs = two_logs(folder)
     sidecar(folder, wrong_notes(lines_of(logs))[name])
     report = look(folder, pin, witness)
-    assert (report["verdict"], report["anchors"]) == ("PASS", [])
+    assert (codes(report), report["anchors"]) == ([("witness-silent", None, None)], [])
 
 
 def over_long(letter: str) -> str:
@@ -205,6 +207,8 @@ def test_a_cosignature_for_another_book_of_the_same_witness_says_nothing_of_this
     )
     report = look(folder, pin, witness)
     assert (report["verdict"], len(report["anchors"])) == ("PASS", 1)  # type: ignore[arg-type]
+    sidecar(folder, cosigned(checkpoint([b"{}"] * 999, "other.example/desk")))
+    assert codes(look(folder, pin, witness)) == [("witness-silent", None, None)]
 
 
 def test_a_book_that_starts_late_has_no_anchor_and_no_false_alarm(
@@ -244,5 +248,6 @@ def test_the_command_takes_several_witnesses(folder: Path, pin: Path, witness: P
     options = ["--pin", pin, "--witness", other, "--witness", witness, "--json"]
     program = [sys.executable, "-I", "-S", av.__file__, folder, *options]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
-    assert done.returncode == 0
-    assert [each["witness"] for each in json.loads(done.stdout)["anchors"]] == [NAME]
+    report = json.loads(done.stdout)
+    assert (done.returncode, codes(report)) == (2, [("witness-silent", None, None)])
+    assert [each["witness"] for each in report["anchors"]] == [NAME]

@@ -78,7 +78,7 @@ def test_i7_a_log_that_turns_into_a_pipe_holds_nobody(
 ) -> None:
     """Between listing and opening, the folder is still in other hands."""
     os.mkfifo(folder / LogBuilder().name)
-    monkeypatch.setattr(av, "is_regular", lambda _entry: True)
+    monkeypatch.setattr(av, "find_logs", lambda _folder, _findings: {0: LogBuilder().name})
     answers = list[object]()
     reading = threading.Thread(target=lambda: answers.append(verdict(folder, pin)), daemon=True)
     reading.start()
@@ -359,8 +359,8 @@ def test_an_untrusted_host_tool_is_unverifiable(folder: Path, pin: Path) -> None
 
 def test_the_policy_must_be_the_one_supplied(folder: Path, pin: Path) -> None:
     closed(folder)
-    assert verdict(folder, pin, policy=av.Policy(hex64("policy"))) == ("PASS", 0, [])
-    other = verdict(folder, pin, policy=av.Policy(hex64("other")))
+    assert verdict(folder, pin, policies=[av.Policy(hex64("policy"))]) == ("PASS", 0, [])
+    other = verdict(folder, pin, policies=[av.Policy(hex64("other"))])
     assert other == ("FAIL", 1, [("policy-differs", 0, 0)])
 
 

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import ast
+import io
 import json
 import os
 import shutil
 import subprocess
 import sys
+import tokenize
 from pathlib import Path
 
 import akaion_verify as av
@@ -86,7 +88,8 @@ def test_i7_a_pipe_as_a_pin_is_refused_and_holds_nobody(folder: Path, pin: Path)
     pin.unlink()
     os.mkfifo(pin)
     done = run(folder, "--pin", pin)
-    assert (done.returncode, "pin-unusable" in done.stdout) == (3, True)
+    assert (done.returncode, done.stdout) == (64, "")
+    assert f"argument --pin: cannot read the file {str(pin)!r}: not a regular file" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "--nonsense"], ["a", "--policy-digest", "xyz"]])
@@ -95,15 +98,46 @@ def test_wrong_usage_is_64(arguments: list[str]) -> None:
     assert (done.returncode, done.stdout) == (64, "")
 
 
-@pytest.mark.parametrize("option", ["--policy", "--witness"])
+@pytest.mark.parametrize("option", ["--pin", "--policy", "--witness"])
 def test_a_file_that_is_not_there_is_a_mistake_of_usage_and_accuses_nobody(
-    option: str, folder: Path, pin: Path
+    option: str, folder: Path, pin: Path, tmp_path: Path
 ) -> None:
     """A slip of the keyboard must not read as a forged key: that verdict is about the book."""
     LogBuilder().open().close().write(folder)
-    done = run(folder, "--pin", pin, option, "no-such.file")
-    assert (done.returncode, done.stdout) == (64, "")
-    assert f"argument {option}: there is no file 'no-such.file'" in done.stderr
+    for name, problem in (("no-such.file", "No such file or directory"), (tmp_path, "not a regular file")):
+        done = run(folder, "--pin", pin, option, name)
+        assert (done.returncode, done.stdout) == (64, "")
+        assert f"argument {option}: cannot read the file {str(name)!r}: {problem}" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["check", "compare"])
+def test_the_other_commands_name_a_pin_that_is_not_there_too(command: str, folder: Path) -> None:
+    operands = [folder, folder] if command == "compare" else [folder]
+    done = run(command, *operands, "--pin", "no-such.file")
+    assert (done.returncode, done.stdout, "'no-such.file'" in done.stderr) == (64, "", True)
+
+
+def code_lines(source: str) -> int:
+    """Return how many lines hold code: no blank line, no comment, no docstring."""
+    silent = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT}
+    lines: set[int] = set()
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type not in silent and token.type != tokenize.ENDMARKER:
+            lines |= set(range(token.start[0], token.end[0] + 1))
+    for node in ast.walk(ast.parse(source)):
+        if (
+            isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef))
+            and ast.get_docstring(node) is not None
+        ):
+            said = node.body[0]
+            lines -= set(range(said.lineno, (said.end_lineno or 0) + 1))
+    return len(lines)
+
+
+def test_the_whole_verifier_is_short_enough_to_be_read() -> None:
+    """A stranger reads it in an evening: at most 1,500 lines of code, blanks, comments, docstrings aside."""
+    assert code_lines('"""Said.\n\nMore."""\n\n# a note\nx = [\n    1,  # one\n]\n') == 3
+    assert code_lines(FILE.read_text(encoding="utf-8")) <= 1500
 
 
 def test_a_folder_that_is_not_there_is_said_in_the_first_line(folder: Path, pin: Path) -> None:

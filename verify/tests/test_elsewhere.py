@@ -362,7 +362,7 @@ def happen(row: Row, folder: Path, pin: Path, state: Path) -> str:
     note = ""
     if row.before.seen is not None:
         row.before.seen(folder)
-        av.write_state(state, av.verify(folder, pin, None, state))
+        av.write_state(state, av.verify(folder, pin, (), state))
         assert state.exists()
         lines = [line for log in sorted(folder.iterdir()) for line in log.read_bytes().split(b"\n")[:-1]]
         note = test_anchors.cosigned(test_anchors.checkpoint(lines))
@@ -380,7 +380,7 @@ def test_an_attack_of_others_gets_the_class_of_verdict_they_ask_for(
 ) -> None:
     row, state = ROWS[name], tmp_path / "state"
     happen(row, folder, pin, state)
-    verdict, codes = judged(av.verify(folder, pin, None, state if row.kept else None))
+    verdict, codes = judged(av.verify(folder, pin, (), state if row.kept else None))
     assert verdict == row.wanted
     assert any(row.reason in code for code in codes) if row.reason else codes == []
     if row.alone:
@@ -411,7 +411,7 @@ def test_both_verifiers_say_so_where_a_witness_saw_it(  # noqa: PLR0917 - fixtur
     note = happen(row, folder, pin, tmp_path / "state")
     if note:
         test_anchors.sidecar(folder, note)
-    theirs, mine = test_page.both(page, folder, pin, witnesses=[witness])
+    theirs, mine = test_page.both(page, folder, pin, witnesses=[witness] if note else [])
     assert theirs == mine
     verdict, codes = judged(mine)  # type: ignore[arg-type]  # a report
     assert verdict == row.wanted

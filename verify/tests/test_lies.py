@@ -102,6 +102,22 @@ def certified_by_an_old_log(folder: Path) -> None:
     late.open().close().write(folder)
 
 
+def after_its_successor(device: str) -> Callable[[Path], object]:
+    """A log that goes on where the last one handed the book over to a new device key."""
+
+    def tell(folder: Path) -> None:
+        last = three_logs(folder)[-1]
+        heir = bb.vkey("studio.example/new/device", bb.public(bb.secret("the new device")))
+        final = last.next(extensions=["x_next_device_key"], x_next_device_key=heir).open().close()
+        final.write(folder)
+        if device:
+            late = final.next()
+            late.device = bb.secret(device)
+            late.open().close().write(folder)
+
+    return tell
+
+
 def from_another_book(folder: Path) -> None:
     """A log of another book of the same device takes the place of the last one."""
     last = three_logs(folder)[1].next()
@@ -197,6 +213,15 @@ LIES: dict[str, Lie] = {
     ),
     "an old log's key stands in for the device": Lie(
         certified_by_an_old_log, "UNTRUSTED", (("key-not-pinned", 3, 1),)
+    ),
+    "a book ends with the log that names its next device key, which is no lie": Lie(
+        after_its_successor(""), "PASS", ()
+    ),
+    "the retired device key goes on with its book": Lie(
+        after_its_successor("device"), "FAIL", (("after-succession", 4, 0),)
+    ),
+    "the next device key goes on with the old book": Lie(
+        after_its_successor("the new device"), "FAIL", (("after-succession", 4, 0), ("key-not-pinned", 4, 1))
     ),
     "a log comes from another book of the device": Lie(
         from_another_book, "FAIL", (("book-name-differs", 2, 0),)

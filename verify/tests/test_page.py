@@ -107,13 +107,9 @@ def both(page: battery.Page, folder: Path, pin: Path | None, **more: object) -> 
     seers: Any = more.pop("witnesses", [])
     keys = [seer.read_text(encoding="ascii") for seer in seers]
     theirs = page.ask({"book": "it", "pin": text, "witnesses": keys, **more})
-    required: Any = more.get("policy")
-    policy = (
-        av.Policy(required)
-        if required and len(required) == 64
-        else required and av.parse_policy(required.encode())
-    )
-    return theirs, av.verify(folder, pin, policy, None, seers)
+    required: Any = more.get("policies", [])
+    policies = [av.Policy(each) if len(each) == 64 else av.parse_policy(each.encode()) for each in required]
+    return theirs, av.verify(folder, pin, policies, None, seers)
 
 
 @pytest.mark.parametrize("name", sorted(test_rules.CASES))
@@ -133,15 +129,25 @@ def test_both_replay_decisions_by_the_policy_alike(
     page: battery.Page, name: str, folder: Path, pin: Path
 ) -> None:
     test_policy.book(folder, {**test_policy.RIGHT, **test_policy.LIES}[name])
-    theirs, ours = both(page, folder, pin, policy=test_policy.POLICY.decode())
+    theirs, ours = both(page, folder, pin, policies=[test_policy.POLICY.decode()])
     assert theirs == ours
     assert ours["verdict"] == ("FAIL" if name in test_policy.LIES else "PASS")  # type: ignore[index]
+
+
+@pytest.mark.parametrize("given", [(), ("OTHER",), ("POLICY",), ("OTHER", "POLICY")], ids="+".join)
+def test_both_judge_each_log_by_its_own_policy(
+    page: battery.Page, given: tuple[str, ...], folder: Path, pin: Path
+) -> None:
+    test_policy.under_two_policies(folder, test_policy.LIES["allowed instead of asked"])
+    theirs, ours = both(page, folder, pin, policies=[getattr(test_policy, name).decode() for name in given])
+    assert theirs == ours
+    assert sum(ours["policies"].values()) == len(given)  # type: ignore[index]
 
 
 @pytest.mark.parametrize("line", ["nothing", "{}", '{"grants":[{}]}', '{"grants": []}'])
 def test_both_refuse_what_is_no_policy(page: battery.Page, line: str) -> None:
     page.ask({"books": {"it": []}})
-    assert page.ask({"book": "it", "policy": line}) is None
+    assert page.ask({"book": "it", "policies": [line]}) is None
     with pytest.raises((ValueError, av.Fault)):
         av.parse_policy(line.encode())
 
@@ -190,7 +196,8 @@ def test_both_judge_what_a_witness_cosigned_alike(
         assert theirs == ours
     found = both(page, folder, pin, witnesses=[witness])[1]
     anchored, failed = name in ("right", "beginning"), name in ("more", "written anew")
-    assert (len(found["anchors"]), found["verdict"]) == (anchored, "FAIL" if failed else "PASS")  # type: ignore[index]
+    verdict = "PASS" if anchored else "FAIL" if failed else "INCOMPLETE"
+    assert (len(found["anchors"]), found["verdict"]) == (anchored, verdict)  # type: ignore[index]
 
 
 def test_both_give_the_same_report_on_each_golden_book(page: battery.Page) -> None:
@@ -215,8 +222,8 @@ def test_both_say_the_same_without_a_pin_with_a_wrong_one_and_of_another_policy(
         both(page, folder, None),
         both(page, folder, other),
         both(page, folder, bad),
-        both(page, folder, pin, policy=bb.hex64("other")),
-        both(page, folder, pin, policy=bb.hex64("policy")),
+        both(page, folder, pin, policies=[bb.hex64("other")]),
+        both(page, folder, pin, policies=[bb.hex64("policy")]),
     ]
     assert [theirs == ours for theirs, ours in reports] == [True] * 5
     verdicts = ["UNTRUSTED", "UNTRUSTED", "UNTRUSTED", "FAIL", "PASS"]

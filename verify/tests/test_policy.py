@@ -59,8 +59,8 @@ def book(folder: Path, step: Step) -> None:
     LogBuilder(changes={"policy_digest": DIGEST}).open().play([start, step, end]).close().write(folder)
 
 
-def look(folder: Path, pin: Path, policy: bytes = POLICY) -> list[tuple[str, int | None]]:
-    report: Any = av.verify(folder, pin, av.parse_policy(policy))
+def look(folder: Path, pin: Path, *policies: bytes) -> list[tuple[str, int | None]]:
+    report: Any = av.verify(folder, pin, [av.parse_policy(policy) for policy in policies or [POLICY]])
     return [(each["code"], each["seq"]) for each in report["reasons"]]
 
 
@@ -129,7 +129,7 @@ def test_s10_a_decision_that_the_policy_gives_passes(folder: Path, pin: Path, na
 @pytest.mark.parametrize("name", sorted(LIES))
 def test_s10_a_lying_book_sealed_with_the_real_keys_fails(folder: Path, pin: Path, name: str) -> None:
     book(folder, LIES[name])
-    assert av.verify(folder, pin, av.Policy(DIGEST))["verdict"] == "PASS"
+    assert av.verify(folder, pin, [av.Policy(DIGEST)])["verdict"] == "PASS"
     assert look(folder, pin) == [("decision-differs", 3)]
 
 
@@ -139,17 +139,47 @@ def test_s10_another_policy_is_refused_by_its_digest_and_not_replayed(folder: Pa
     assert look(folder, pin, other) == [("policy-differs", 0)]
 
 
-def test_s10_with_each_policy_in_turn_the_decisions_of_every_log_are_repeated(
-    folder: Path, pin: Path
-) -> None:
-    """A profile may change. The log under the policy that is given is judged, whatever another rests on."""
+OTHER = json.dumps({"grants": [grant("asking", ask=True)]}, sort_keys=True, separators=(",", ":")).encode()
+OTHER_DIGEST = hashlib.sha256(b"akaion-policy/1\0" + OTHER).hexdigest()
+
+
+def under_two_policies(folder: Path, step: Step) -> None:
+    """Log 0 is under one policy and holds nothing; log 1 is under another, and holds `step`."""
     start = Step("start", "task_start", {"goal_commit": bb.hex64("goal"), "class": "C0"}, bb.TASK)
     end = Step("end", "task_end", {"outcome": "done"}, bb.TASK)
-    lie = LIES[min(LIES)]
-    log = LogBuilder(changes={"policy_digest": bb.hex64("before")}).open().close().write(folder)
-    later = log.next(policy_digest=DIGEST).open().play([start, lie, end]).close()
-    later.write(folder)
+    log = LogBuilder(changes={"policy_digest": OTHER_DIGEST}).open().close().write(folder)
+    log.next(policy_digest=DIGEST).open().play([start, step, end]).close().write(folder)
+
+
+def test_s10_each_log_is_judged_by_the_policy_that_its_header_names(folder: Path, pin: Path) -> None:
+    """A profile may change. A policy that is not given is named, and the log under it is not replayed."""
+    under_two_policies(folder, LIES["allowed instead of asked"])
     assert look(folder, pin) == [("policy-differs", 0), ("decision-differs", 3)]
+    assert look(folder, pin, OTHER) == [("policy-differs", 0)]
+    assert look(folder, pin, OTHER, POLICY) == [("decision-differs", 3)]
+    under_two_policies(folder, RIGHT["asked"])
+    assert look(folder, pin, POLICY, OTHER) == []
+
+
+def test_the_command_takes_several_policies_and_says_which_ones_had_no_file(
+    folder: Path, pin: Path, tmp_path: Path
+) -> None:
+    under_two_policies(folder, RIGHT["asked"])
+    files = [tmp_path / "new.json", tmp_path / "old.json"]
+    files[0].write_bytes(POLICY + b"\n")
+    files[1].write_bytes(OTHER + b"\n")
+    program = [sys.executable, "-I", "-S", av.__file__, folder, "--pin", pin]
+    given = [word for file in files for word in ("--policy", file)]
+    for options, code, replayed in (
+        (given, 0, {DIGEST, OTHER_DIGEST}),
+        (given[:2], 1, {DIGEST}),
+        ([*given[:2], "--policy-digest", OTHER_DIGEST], 0, {DIGEST}),
+        ([*given, "--policy-digest", DIGEST], 0, {DIGEST, OTHER_DIGEST}),
+    ):
+        done = subprocess.run([*program, *options], capture_output=True, text=True, check=False)
+        words = {True: "its decisions were repeated", False: "not repeated: no file was given"}
+        named = ", ".join(f"{each} ({words[each in replayed]})" for each in sorted((DIGEST, OTHER_DIGEST)))
+        assert (done.returncode, f"Policies named: {named}" in done.stdout.splitlines()) == (code, True)
 
 
 def test_s10_what_a_person_lets_go_is_not_judged_by_the_policy(folder: Path, pin: Path) -> None:

@@ -19,7 +19,7 @@ def state(tmp_path: Path) -> Path:
 
 def look(folder: Path, pin: Path, state: Path) -> tuple[str, list[tuple[str, int | None]]]:
     """Verify as an auditor does, with the file that remembers, and return verdict and reasons."""
-    report = av.verify(folder, pin, None, state)
+    report = av.verify(folder, pin, (), state)
     av.write_state(state, report)
     return str(report["verdict"]), [(reason["code"], reason["log"]) for reason in report["reasons"]]
 
@@ -34,7 +34,7 @@ def two_logs(folder: Path) -> list[LogBuilder]:
 
 def test_at_the_first_time_the_state_is_made_and_claims_nothing(folder: Path, pin: Path, state: Path) -> None:
     _, second = two_logs(folder)
-    report = av.verify(folder, pin, None, state)
+    report = av.verify(folder, pin, (), state)
     assert (report["verdict"], report["anchors"]) == ("PASS", [])
     assert av.NOT_ANCHORED in report["claims_not_made"]
     av.write_state(state, report)
@@ -54,7 +54,7 @@ def test_a_book_that_goes_on_from_what_was_seen_passes_and_says_so(
     _, second = two_logs(folder)
     look(folder, pin, state)
     second.next().open().close().write(folder)
-    report = av.verify(folder, pin, None, state)
+    report = av.verify(folder, pin, (), state)
     assert report["verdict"] == "PASS"
     assert report["anchors"] == [{"kind": "state", "log": 1, "size": len(second.lines)}]
     assert av.NOT_ANCHORED not in report["claims_not_made"]
@@ -125,7 +125,7 @@ def test_a_failure_leaves_the_state_as_it_was(folder: Path, pin: Path, state: Pa
 
 def test_without_the_pin_nothing_is_kept(folder: Path, state: Path) -> None:
     two_logs(folder)
-    av.write_state(state, av.verify(folder, None, None, state))
+    av.write_state(state, av.verify(folder, None, (), state))
     assert not state.exists()
 
 

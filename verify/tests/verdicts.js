@@ -3,8 +3,8 @@
 // input, and prints one report a line. Owns nothing else: what a report should say is the tests' to know.
 //
 // A job is {"books": {name: [[file, base64 or null], ...]}} to learn books, or {"book": name, "edits": [[file,
-// start, end, base64], ...], "drop": [file, ...], "pin": text or null, "pin_inside": bool, "policy": hex, line or
-// null, "witnesses": [text, ...]}
+// start, end, base64], ...], "drop": [file, ...], "pin": text or null, "pin_inside": bool, "policies": [hex or
+// line, ...], "witnesses": [text, ...]}
 // to verify one of them after each edit has replaced the bytes from start to end; or {"signature": [key,
 // message, signature]} in hex, and {"digest": hex}, which is answered by [sha256, sha512].
 "use strict";
@@ -35,10 +35,11 @@ const answer = (job) => {
     files.set(file, splice(files.get(file) ?? new Uint8Array(), start, end, Buffer.from(put, "base64")));
   }
   for (const file of job.drop ?? []) files.delete(file);
-  const policy = /^[0-9a-f]{64}$/.test(job.policy ?? "") ? { digest: job.policy, grants: null } : readPolicy(job.policy ?? "");
-  if (job.policy && !policy) return null;
+  const policies = (job.policies ?? []).map((text) =>
+    /^[0-9a-f]{64}$/.test(text) ? { digest: text, grants: null } : readPolicy(text));
+  if (policies.includes(null)) return null;
   return verify([...files].map(([name, bytes]) => ({ name, bytes })),
-    { pin: job.pin ?? null, pinInside: job.pin_inside ?? false, policy, witnesses: job.witnesses ?? [] });
+    { pin: job.pin ?? null, pinInside: job.pin_inside ?? false, policies, witnesses: job.witnesses ?? [] });
 };
 
 createInterface({ input: process.stdin }).on("line", (line) => console.log(JSON.stringify(answer(JSON.parse(line)))));
