@@ -25,7 +25,10 @@ FolderOption = Annotated[
     Path | None, typer.Option("--folder", help="A trace folder; without it, the profile's.")
 ]
 PinOption = Annotated[
-    Path | None, typer.Option("--pin", help="The auditor's pin; without it, this device's own key.")
+    Path | None,
+    typer.Option(
+        "--pin", exists=True, dir_okay=False, help="The auditor's pin; without it, this device's own key."
+    ),
 ]
 WitnessOption = Annotated[
     list[Path] | None,

@@ -98,14 +98,14 @@ def test_i4_lines_after_the_last_seal_are_not_verified_and_so_is_their_run(
     assert len(found["unverified"]) == 1
 
 
-@pytest.mark.parametrize("what", ["altered", "no pin", "wrong pin"])
+@pytest.mark.parametrize("what", ["altered", "no key", "wrong pin"])
 def test_i4_nothing_of_a_book_that_does_not_verify_is_listed_as_a_run(
     what: str, studio: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     pin = tmp_path / "auditor.pin"
     shutil.copy(GOLDEN / ("quiet.pin" if what == "wrong pin" else "studio.pin"), pin)
-    if what == "no pin":
-        pin.unlink()
+    if what == "no key":
+        pin.write_text("nothing\n", encoding="ascii")
     if what == "altered":
         log = max(studio.glob("*.jsonl"))
         log.write_bytes(log.read_bytes().replace(b'"C2"', b'"C1"', 1))
@@ -173,6 +173,8 @@ def test_what_does_not_fit_says_what_to_type(
     assert "no backend foo; there are: akaion" in capsys.readouterr().err
     assert main(["runs", *where, "--witness", str(tmp_path / "no-such.vkey")]) == 2
     assert "no-such.vkey" in capsys.readouterr().err
+    assert main(["runs", *where[:2], "--pin", str(tmp_path / "no-such.pin")]) == 2
+    assert "no-such.pin" in capsys.readouterr().err
     assert main(["runs", "--folder", str(tmp_path / "nowhere")]) == 1
     assert "--folder or --profile" in capsys.readouterr().err
 
