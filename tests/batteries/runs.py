@@ -221,7 +221,7 @@ class Run:
 
     def look(self, honest: set[str]) -> dict[str, Any]:
         """Verify the book as an auditor with a state does, and keep the state."""
-        report: dict[str, Any] = av.verify(self.home / "book", self.pin, None, self.state)
+        report: dict[str, Any] = av.verify(self.home / "book", self.pin, (), self.state)
         av.write_state(self.state, report)
         self.tally.looks[report["verdict"]] += 1
         if report["verdict"] not in honest:
