@@ -134,6 +134,32 @@ def test_a_remote_backend_in_the_detached_profile_is_a_config_error() -> None:
         open_profile("detached", inference={"remote": remote})
 
 
+def carry(toWhom: str, amount: float) -> str:  # noqa: N803 - an argument may be called anything
+    """Carry a sum."""
+    return f"{amount} to {toWhom}"
+
+
+def test_i4_a_profile_that_says_all_there_is_to_say_of_arguments_opens_and_any_change_of_it_shows() -> None:
+    """The digest has no fractions, no names that others gave, and is not deep: grants have all of that."""
+    case = {"toWhom": [{"lookup": "carry", "key": "a-B", "field": "c", "where": {"D-e": [0.5, "x"]}}]}
+    digests = set()
+    for most, values in ((0.25, [1.5]), (0.75, [1.5]), (0.25, [2.5])):
+        grant = {
+            "tool": "carry",
+            "arguments": {"toWhom": {"max_length": 9}, "amount": {"minimum": 0.125, "maximum": most}},
+            "reads": {"class": "C1", "minted": ["c"], "max_class": "C2"},
+            "sink": {"to": "network", "max_class": "C2", "cases": [case, {"amount": [{"values": values}]}]},
+        }
+        inference = {"local": {"runtime": "llamacpp", "endpoint": "http://127.0.0.1:9", "model": "m"}}
+        with open_profile(
+            "detached", tools=[HostTool(carry)], policy={"grants": [grant]}, inference=inference
+        ) as rt:
+            first = max(rt.trace_path.glob("**/*.jsonl")).read_text(encoding="utf-8").splitlines()[0]
+        header = json.loads(first)["body"]
+        digests |= {header["config_digest"], header["policy_digest"]}
+    assert len(digests) == 6
+
+
 @pytest.mark.parametrize("place", ["keys", "", "../home"])
 def test_i5_a_grant_that_reaches_the_keys_is_a_config_error(place: str, home: Path) -> None:
     (home / "keys").mkdir(parents=True)

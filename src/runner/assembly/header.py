@@ -5,12 +5,14 @@ Owns which fact stands where. Leaves writing it to `perimeter.trace`. Carries P3
 nothing confines says so in its first line.
 """
 
+import json
 import platform
 from collections.abc import Iterable
 
 from runner.capability.transport.clock import SystemEntropy
 from runner.capability.transport.logstore import read_boot_id
 from runner.kernel.config import Config
+from runner.kernel.messages import Json, JsonObject
 from runner.kernel.ports import Effect
 from runner.kernel.version import __version__
 from runner.perimeter.grants import policy_document
@@ -41,7 +43,7 @@ def header_facts(
         boot_id=read_boot_id() or SystemEntropy().token(16).hex(),
         profile=config.profile,
         policy_digest=policy_digest(policy_document(policy)),
-        config_digest=config_digest(config.model_dump(mode="json")),
+        config_digest=config_digest(config_document(config)),
         prompts=prompts,
         backends=tuple(backends),
         host_tools=host_tools,
@@ -56,3 +58,24 @@ def header_facts(
         writer=f"akaion-runner/{__version__}",
         seal_every=config.trace.seal_every,
     )
+
+
+def config_document(config: Config) -> JsonObject:
+    """Return `config` in the form that its digest is of.
+
+    What a grant says of arguments and of cases stands in it as JSON in a text, as in the policy's document:
+    the canonical form has no fractions, no names of somebody else's, and is not that deep.
+    """
+    document = config.model_dump(mode="json")
+    document["policy"]["grants"] = [_flat(grant) for grant in document["policy"]["grants"]]
+    return document
+
+
+def _flat(grant: dict[str, Json]) -> dict[str, Json]:
+    sink = grant["sink"]
+    cases = {"sink": {**sink, "cases": _text(sink["cases"])}} if isinstance(sink, dict) else {}
+    return {**grant, "arguments": _text(grant["arguments"]), **cases}
+
+
+def _text(value: Json) -> str | None:
+    return None if value is None else json.dumps(value, sort_keys=True, separators=(",", ":"))

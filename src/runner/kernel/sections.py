@@ -47,6 +47,8 @@ class VouchConfig(Section):
     """With `lookup`: the member of a record that is the value."""
     key: str | None = Field(default=None, min_length=1)
     """With `lookup`: the member that the user's words must name, in one record only."""
+    where: Mapping[str, tuple[Value, ...]] | None = Field(default=None, min_length=1)
+    """With `key`: what other members of that record must be, each one of the values listed."""
 
     @model_validator(mode="after")
     def _is_one(self) -> "VouchConfig":
@@ -58,6 +60,8 @@ class VouchConfig(Section):
             raise ValueError("field and key say where a lookup looks", "add lookup, or remove them")
         if self.key is not None and self.field is None:
             raise ValueError("a key without a field finds a record and no value", "add field")
+        if self.where is not None and self.key is None:
+            raise ValueError("where says more of the record that a key finds", "add key, or remove it")
         return self
 
 
@@ -66,6 +70,10 @@ class ReadsConfig(Section):
 
     data_class: ClassName = Field(alias="class")
     integrity: Literal["untrusted", "practice"] = "untrusted"
+    minted: tuple[str, ...] = ()
+    """The members of its records that the system behind it writes, and nobody else."""
+    max_class: ClassName | None = None
+    """Texts of a JSON result in which detectors find more than this are withheld from the task."""
 
 
 class SinkConfig(Section):

@@ -140,11 +140,31 @@ def _looked_up(vouch: LookedUp, results: list[Result], said: str) -> tuple[Json,
         return tuple(item for result in results for item in result.items)
     records = [record for result in results for record in result.records]
     if vouch.key is not None:
-        records = [record for record in records if _is_meant(record.get(vouch.key), said)]
+        records = _meant(vouch.key, results, said)
     values = [tuple(leaves(record.get(vouch.field))) for record in records]
     if vouch.key is not None and len(set(map(repr, values))) != 1:
         return ()
+    if not all(_is_where(record, vouch.where or {}) for record in records):
+        return ()
     return tuple(leaf for leaf in (leaf for value in values for leaf in value) if leaf is not None)
+
+
+def _is_where(record: JsonObject, members: Mapping[str, tuple[Json, ...]]) -> bool:
+    return all(any(same(record.get(name), each) for each in values) for name, values in members.items())
+
+
+def _meant(key: str, results: list[Result], said: str) -> list[JsonObject]:
+    """Return the records that the user's words name in full by their `key`.
+
+    Where there is none, those whose `key` holds words of the user's that a search was made for.
+    """
+    rows = [(record, result) for result in results for record in result.records]
+    full = [record for record, _ in rows if _is_meant(record.get(key), said)]
+    return full or [record for record, result in rows if _is_sought(record.get(key), result)]
+
+
+def _is_sought(key: Json, result: Result) -> bool:
+    return isinstance(key, str) and result.by_user and any(_is_titled(key, each) for each in result.asked)
 
 
 def _is_meant(key: Json, said: str) -> bool:
@@ -156,6 +176,12 @@ def _is_meant(key: Json, said: str) -> bool:
         if sum(map(len, words)) >= _LEAST_KEY and f" {' '.join(words)} " in _in_words(said):
             return True
     return False
+
+
+def _is_titled(key: str, phrase: str) -> bool:
+    """Return whether the words of `phrase`, at least two, stand in `key` one after another."""
+    words = _words_of(phrase)
+    return len(words) > 1 and f" {' '.join(words)} " in _in_words(key)
 
 
 def _in_words(said: str) -> str:

@@ -64,12 +64,14 @@ class UpTo:
 class LookedUp:
     """The value is the `field` of the one record, among those `tool` returned, whose `key` the user named.
 
-    Without a `key` it is that of any record, or any item of a list when there is no `field` either.
+    `where` says what other members of that record are. Without a `key` it is that of any record, or any item
+    of a list when there is no `field` either.
     """
 
     tool: str
     field: str | None = None
     key: str | None = None
+    where: Mapping[str, tuple[Json, ...]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,10 +102,16 @@ class Sink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reads:
-    """What a host tool returns: the least class it has when nobody said, and who may have written it."""
+    """What a host tool returns: the least class it has when nobody said, and who may have written it.
+
+    `minted` are the members of its records that the system itself writes. `most` is the class above which a
+    text of it is withheld from the task; None withholds nothing.
+    """
 
     data_class: DataClass
     integrity: Integrity = Integrity.UNTRUSTED
+    minted: frozenset[str] = frozenset()
+    most: DataClass | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

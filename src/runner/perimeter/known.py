@@ -42,13 +42,15 @@ class Provenance:
 class Result:
     """What a tool returned: its `text`, `records` and `items` where that is JSON.
 
-    `by_user` says that the user named all that it was asked for, and that it was asked for something.
+    `by_user` says that the user named all that it was asked for, and that it was asked for something:
+    `asked`, the texts among it.
     """
 
     tool: str
     text: str = field(repr=False)
     label: Label = BOTTOM
     by_user: bool = False
+    asked: tuple[str, ...] = field(default=(), repr=False)
     records: tuple[JsonObject, ...] = field(default=(), repr=False)
     items: tuple[Json, ...] = field(default=(), repr=False)
 
@@ -120,6 +122,7 @@ def result_of(tool: str, arguments: JsonObject, text: str, label: Label, *, said
         text=text,
         label=label,
         by_user=bool(asked) and all(is_named(leaf, said) for leaf in asked),
+        asked=tuple(leaf for leaf in asked if isinstance(leaf, str)),
         records=tuple(row for row in rows if isinstance(row, dict)),
         items=tuple(row for row in rows if isinstance(row, str | int | float)),
     )

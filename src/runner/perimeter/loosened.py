@@ -44,6 +44,14 @@ def loosened(tool: str, was: Flow, now: Flow) -> Iterator[Told]:
         yield f"what {tool} returns counts as class {after.data_class.name}", before.data_class.name
     if after.integrity > before.integrity:
         yield f"what {tool} returns may vouch for values", "anybody may have written it"
+    if more := after.minted - before.minted:
+        yield (
+            f"{', '.join(sorted(more))} of what {tool} returns may vouch for values",
+            "anybody may have written it",
+        )
+    if before.most is not None and (after.most is None or after.most > before.most):
+        what = "whatever" if after.most is None else f"texts up to class {after.most.name} of what"
+        yield f"a task sees {what} {tool} returns", f"texts up to class {before.most.name}"
     if was.sink is not None:
         yield from _of_sink(tool, was.sink, now.sink)
 
@@ -148,7 +156,8 @@ def _vouch_in_words(vouch: Vouch) -> str:
             return f"a number up to {vouch.most:g}"
         case LookedUp():
             key = "" if vouch.key is None else f" whose {vouch.key} the user named"
-            return f"{vouch.field or 'an item'} that {vouch.tool} returned{key}"
+            where = "".join(f", where {name} is listed" for name in sorted(vouch.where or {}))
+            return f"{vouch.field or 'an item'} that {vouch.tool} returned{key}{where}"
         case NamedSource():
             return f"what {vouch.tool} returned for what the user named"
         case _:

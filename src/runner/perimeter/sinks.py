@@ -15,7 +15,7 @@ from runner.kernel.config import Grant
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import Json, JsonObject
 from runner.kernel.ports import Effect, Tool
-from runner.kernel.sections import LimitsConfig, SinkConfig, VouchConfig
+from runner.kernel.sections import LimitsConfig, ReadsConfig, SinkConfig, VouchConfig
 from runner.perimeter.flow import host_of, is_beneath
 from runner.perimeter.flows import (
     Case,
@@ -52,9 +52,7 @@ def flow_of(grant: Grant) -> Flow:
     reads = grant.reads
     return Flow(
         limits={name: _limits(limits) for name, limits in (grant.arguments or {}).items()},
-        reads=None
-        if reads is None
-        else Reads(data_class=DataClass.parse(reads.data_class), integrity=_INTEGRITY[reads.integrity]),
+        reads=None if reads is None else _reads(reads),
         sink=None if grant.sink is None else _sink(grant.sink),
         calls=grant.calls,
     )
@@ -122,11 +120,23 @@ def _of_vouch(vouch: VouchConfig, grants: Mapping[str, Grant]) -> Iterator[tuple
         yield "no grant names the tool that this looks at", "grant it, or remove this"
     elif vouch.lookup is not None and vouch.key is None:
         reads = grants[tool].reads
-        if reads is None or reads.integrity != "practice":
+        if reads is None or (reads.integrity != "practice" and vouch.field not in reads.minted):
             problem = (
                 "anybody may write into what this tool returns, so what stands in it vouches for nothing"
             )
-            yield problem, "add a key that the user must name, or reads: {integrity: practice} to its grant"
+            fix = (
+                "add a key that the user must name, or reads: {integrity: practice} to its grant, or name the"
+            )
+            yield problem, f"{fix} field under reads.minted if the system alone writes it"
+
+
+def _reads(reads: ReadsConfig) -> Reads:
+    return Reads(
+        data_class=DataClass.parse(reads.data_class),
+        integrity=_INTEGRITY[reads.integrity],
+        minted=frozenset(reads.minted),
+        most=None if reads.max_class is None else DataClass.parse(reads.max_class),
+    )
 
 
 def _limits(limits: LimitsConfig) -> Limits:
@@ -150,7 +160,7 @@ def _vouch(vouch: VouchConfig) -> Vouch:
     if vouch.up_to is not None:
         return UpTo(most=vouch.up_to)
     if vouch.lookup is not None:
-        return LookedUp(tool=vouch.lookup, field=vouch.field, key=vouch.key)
+        return LookedUp(tool=vouch.lookup, field=vouch.field, key=vouch.key, where=vouch.where)
     if vouch.source is not None:
         return NamedSource(tool=vouch.source)
     raise AssertionError("a vouch says one thing: its section was judged")
@@ -159,13 +169,14 @@ def _vouch(vouch: VouchConfig) -> Vouch:
 def flow_document(flow: Flow) -> JsonObject:
     """Return what `flow` says, as a part of the policy's document; {} for nothing.
 
-    Limits and cases stand in it as JSON in a text: the canonical form has no fractions, and is not that deep.
+    Limits and cases stand in it as JSON in a text: the canonical form has no fractions, no names that a
+    program gave its arguments, and is not that deep.
     """
     document: dict[str, Json] = {}
     if flow.limits:
-        document["limits"] = {name: _text(_words(each)) for name, each in sorted(flow.limits.items())}
+        document["limits"] = _text({name: _words(each) for name, each in flow.limits.items()})
     if flow.reads is not None:
-        document["reads"] = {"class": flow.reads.data_class.name, "integrity": flow.reads.integrity.name}
+        document["reads"] = _reads_document(flow.reads)
     if flow.calls is not None:
         document["calls"] = flow.calls
     if flow.sink is not None:
@@ -175,6 +186,15 @@ def flow_document(flow: Flow) -> JsonObject:
             "payload": sorted(flow.sink.payload),
             "cases": [_text(_case(case)) for case in flow.sink.cases],
         }
+    return document
+
+
+def _reads_document(reads: Reads) -> JsonObject:
+    document: dict[str, Json] = {"class": reads.data_class.name, "integrity": reads.integrity.name}
+    if reads.minted:
+        document["minted"] = sorted(reads.minted)
+    if reads.most is not None:
+        document["max_class"] = reads.most.name
     return document
 
 

@@ -216,7 +216,7 @@ class Task:
             integrity=Integrity.UNTRUSTED,
             sources=frozenset({exact_text(source)}),
         )
-        label = label.with_detected(max(map(self._found, texts_in(media.data)), default=DataClass.C0))
+        label = label.with_detected(max(map(self.class_of, texts_in(media.data)), default=DataClass.C0))
         block = Block(id=self._trace.mint_block(), kind=BlockKind.FOREIGN, text="", label=label, media=media)
         return self._put_on_record(block, residue=label, payload=media.data)
 
@@ -305,6 +305,11 @@ class Task:
         Raises `ClassifierFault`, unless the profile counts a fault as C3.
         """
         return examine(text, self._classifier, self._echo, fault_as_c3=self._fault_as_c3)
+
+    def class_of(self, text: str) -> DataClass:
+        """Return the class that echoes and detectors find in `text`. Changes nothing; raises as `examine`."""
+        examined = self.examine(text)
+        return max(examined.echoed, examined.detected)
 
     def redact(self, request: InferenceRequest, *, above: DataClass) -> RedactedRequest | None:
         """Return `request` without what is above the class `above`; None where that cannot be done.
@@ -414,11 +419,6 @@ class Task:
             self._echo.remember(text, data_class)
         except Exception as fault:  # noqa: BLE001 - as in `examine`
             raise ClassifierFault(f"what was read could not be kept ({type(fault).__name__})") from None
-
-    def _found(self, text: str) -> DataClass:
-        """Return the class that echoes and detectors find in `text`."""
-        examined = self.examine(text)
-        return max(examined.echoed, examined.detected)
 
     def _put_on_record(
         self,

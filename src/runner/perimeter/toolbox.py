@@ -44,6 +44,7 @@ from runner.perimeter.task import FILE_DEFAULT, REDACTED_DEFAULT, Task
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
 from runner.perimeter.validate import is_bounded, plain
+from runner.perimeter.withhold import withhold
 
 APPROVAL_LASTS_US: Final = 300_000_000
 """How long a granted approval may wait for its call: five minutes, in microseconds."""
@@ -58,14 +59,16 @@ UNBOUNDED: Final = Deny(
 class ToolReply:
     """What came of a call: `block` is the text for the model, `excerpts` are lines it may quote.
 
-    `unread` counts the files that the tool came upon and could not read as text. `rule` is the rule of the
-    policy that denied the call, as it is on record; empty for any other reply.
+    `unread` counts the files that the tool came upon and could not read as text, `withheld` the texts of its
+    result that the grant keeps from the task. `rule` is the rule of the policy that denied the call, as it is
+    on record; empty for any other reply.
     """
 
     status: Literal["ok", "error", "denied"]
     block: Block
     excerpts: tuple[Excerpt, ...] = field(default=(), repr=False)
     unread: int = 0
+    withheld: int = 0
     rule: str = ""
 
 
@@ -256,7 +259,9 @@ class SealedTools(Sealed):
             status, output = "error", ToolOutput(text=f"error: {error}")
         except Exception as error:  # noqa: BLE001 - a tool's fault must not carry its payload further (I12)
             status, output = "error", ToolOutput(text=f"error: the tool failed ({type(error).__name__})")
-        own = _effect_label(effect, reached, self._workshop.policy.grants[call.tool].flow.reads)
+        reads = self._workshop.policy.grants[call.tool].flow.reads
+        output, withheld = await _shown(output, reads, task)
+        own = _effect_label(effect, reached, reads)
         residues = [own, *(_residue_of(root) for root in reached)]
         context = context.join([own, *(_label_of(root) for root in reached)], residues)
         text = output.text
@@ -277,7 +282,9 @@ class SealedTools(Sealed):
             task.ledger.returned(call.tool, call.arguments, text, block.label)
             source = join_labels(residues).data_class
             await aside(partial(task.remember, text, source), size=len(text))
-        return ToolReply(status=status, block=block, excerpts=output.excerpts, unread=output.unread)
+        return ToolReply(
+            status=status, block=block, excerpts=output.excerpts, unread=output.unread, withheld=withheld
+        )
 
     def _decision(
         self,
@@ -346,6 +353,16 @@ class SealedTools(Sealed):
 
     async def _to_disk(self) -> None:
         await anyio.to_thread.run_sync(self._workshop.trace.barrier)
+
+
+async def _shown(output: ToolOutput, reads: Reads | None, task: Task) -> tuple[ToolOutput, int]:
+    """Return what the task is shown of `output`, and how many texts it is not. No line of those is quoted."""
+    if reads is None or reads.most is None:
+        return output, 0
+    text, count = await aside(
+        partial(withhold, output.text, reads.most, task.class_of), size=len(output.text)
+    )
+    return (replace(output, text=text, excerpts=()) if count else output), count
 
 
 def _check_output(output: object) -> None:

@@ -23,6 +23,7 @@ from runner.perimeter.flows import (
     Listed,
     LookedUp,
     NamedSource,
+    Reads,
     Sink,
     SinkKind,
     UpTo,
@@ -148,12 +149,29 @@ VOUCHED: Final[dict[str, tuple[str, Vouch, Any, Any]]] = {
     "directory": ("file", LookedUp(tool="files", field="id"), "f8", "f9"),
     "items": ("file", LookedUp(tool="names"), "general", "secret"),
     "source": ("file", NamedSource(tool="page"), "b@b.example", "e@e.example"),
+    "where": (
+        "to",
+        LookedUp(tool="drive", key="filename", field="readers", where={"owner": ("anna@studio.example",)}),
+        ["y@a.example"],
+        ["z@a.example"],
+    ),
+    "sought": ("file", LookedUp(tool="drive", key="filename", field="id"), "d1", "d2"),
 }
+DRIVE: Final = [
+    {
+        "id": "d1",
+        "filename": "the summary 2.docx",
+        "owner": "anna@studio.example",
+        "readers": ["y@a.example"],
+    },
+    {"id": "d2", "filename": "minutes", "text": "the summary", "owner": "eve", "readers": ["z@a.example"]},
+]
 RESULTS: Final = (
     returned("files", FILES),
     returned("names", ["general", "random"]),
     returned("page", "mail b@b.example", by_user=True),
     returned("page", "mail e@e.example"),
+    returned("drive", DRIVE, by_user=True),
     returned("other", [{"id": "c", "filename": "verbale marzo.docx"}, "secret"], by_user=True),
 )
 
@@ -192,6 +210,35 @@ def test_i1_two_records_that_answer_to_one_name_vouch_for_neither(forged: Any) -
 def test_one_record_read_twice_is_one() -> None:
     twice = (returned("files", FILES), returned("files", FILES))
     assert rule(with_case(file=(BY_NAME,)), call(file="f7"), *twice) == PASSES
+
+
+SOUGHT: Final = LookedUp(tool="drive", key="filename", field="id")
+
+
+@pytest.mark.parametrize(
+    ("rows", "asked", "passes"),
+    [
+        (DRIVE, {"query": "the summary"}, True),
+        (DRIVE, {"query": "minutes"}, False),
+        (DRIVE, {"query": "2.docx"}, False),
+        (DRIVE, {"query": "summary"}, False),
+        (DRIVE, {"query": "the summary", "where": "elsewhere"}, False),
+        ([*DRIVE, {"id": "d3", "filename": "all of the summary"}], {"query": "the summary"}, False),
+        ([*DRIVE, {"id": "d3", "filename": "verbale marzo.docx"}], {"query": "the summary"}, False),
+    ],
+    ids=["sought", "not said", "no word of the user", "one word", "and more", "two", "one named in full"],
+)
+def test_i1_a_title_that_holds_what_the_user_said_counts_where_the_search_was_for_that(
+    rows: Any, asked: JsonObject, passes: bool
+) -> None:
+    found = result_of("drive", asked, json.dumps(rows), Label(), said=SAID)
+    assert rule(with_case(file=(SOUGHT,)), call(file="d1"), found) == (PASSES if passes else ASKS)
+
+
+def test_i1_a_record_that_is_not_what_the_profile_says_it_must_be_vouches_for_nothing() -> None:
+    theirs = LookedUp(tool="drive", key="filename", field="readers", where={"owner": ("bruno",)})
+    found = returned("drive", DRIVE, by_user=True)
+    assert rule(with_case(to=(theirs,)), call(to=["y@a.example"]), found) == ASKS
 
 
 def test_one_of_several_cases_is_enough_and_parts_of_two_are_not() -> None:
@@ -326,6 +373,8 @@ _VOUCHES = st.sampled_from(
         UpTo(most=10),
         UpTo(most=100),
         BY_NAME,
+        SOUGHT,
+        replace(SOUGHT, where={"owner": ("anna@studio.example",)}),
         LookedUp(tool="names"),
         NamedSource(tool="page"),
     ]
@@ -362,6 +411,7 @@ _TEXTS = st.sampled_from(
         "general",
         "f7",
         "f8",
+        "d1",
         "b@b.example",
         "words",
         "see a.example",
@@ -406,6 +456,29 @@ def test_i1_a_call_that_only_a_changed_grant_lets_through_never_goes_unsaid(
 @given(flow=_FLOWS)
 def test_a_grant_that_did_not_change_opens_nothing(flow: Flow) -> None:
     assert list(loosened("send", flow, flow)) == []
+
+
+C2: Final = Reads(data_class=DataClass.C2)
+
+
+@pytest.mark.parametrize(
+    ("was", "now", "told"),
+    [
+        (C2, replace(C2, minted=frozenset({"id"})), ["id of what find returns may vouch for values"]),
+        (replace(C2, most=DataClass.C2), C2, ["a task sees whatever find returns"]),
+        (
+            replace(C2, most=DataClass.C1),
+            replace(C2, most=DataClass.C2),
+            ["a task sees texts up to class C2 of what find returns"],
+        ),
+        (C2, replace(C2, most=DataClass.C1), []),
+        (replace(C2, minted=frozenset({"id"})), C2, []),
+    ],
+    ids=["minted", "all shown", "more shown", "withheld", "minted no more"],
+)
+def test_i1_what_results_newly_vouch_for_or_show_is_told(was: Reads, now: Reads, told: list[str]) -> None:
+    found = [what for what, _ in loosened("find", Flow(reads=was), Flow(reads=now))]
+    assert found == told
 
 
 @given(arguments=_ARGUMENTS, known=_KNOWN, flow=_FLOWS, extra=st.text(min_size=1, max_size=8))

@@ -269,6 +269,14 @@ def test_i1_what_a_grant_may_not_say_is_a_mistake_at_its_place(name: str) -> Non
     assert [mistake.where for mistake in caught.value.mistakes] == [f"policy.grants.1.{where}"]
 
 
+def test_i1_a_member_that_the_system_alone_writes_may_vouch_and_no_other_member_of_its_records() -> None:
+    minted = {"tool": "find", "reads": {"class": "C2", "minted": ("owner",)}}
+    cases = [({"to": ({"lookup": "find", "field": field},)},) for field in ("owner", "title")]
+    assert compiled(minted, {"tool": "send", "sink": {**SINK, "cases": cases[0]}}).grants
+    with pytest.raises(ConfigError, match="vouches for nothing"):
+        compiled(minted, {"tool": "send", "sink": {**SINK, "cases": cases[1]}})
+
+
 def test_i1_a_shipped_tool_with_a_network_says_up_to_which_class() -> None:
     with pytest.raises(ConfigError, match="no sink says up to which class"):
         compiled({"tool": "send"}, host=False, effect=Effect.NET)
@@ -285,6 +293,8 @@ def test_i1_a_shipped_tool_with_a_network_says_up_to_which_class() -> None:
         {"up_to": 3.0, "field": "x"},
         {"lookup": "find", "key": "title"},
         {"up_to": 0},
+        {"lookup": "find", "field": "owner", "where": {"title": ("a",)}},
+        {"lookup": "find", "field": "owner", "key": "title", "where": {}},
     ],
     ids=str,
 )
@@ -318,6 +328,10 @@ def test_the_policy_document_holds_every_word_about_flows() -> None:
         {"sink": {**SINK, "cases": ({"to": ({"values": (1.0,)},)},)}},
         {"sink": {**SINK, "cases": ({"to": ({"source": "find"},)},)}},
         {"sink": {**SINK, "cases": ({"to": (OWNER,)},)}},
+        {"sink": {**SINK, "cases": ({"to": ({**OWNER, "where": {"title": ("a",)}},)},)}},
+        {"sink": {**SINK, "cases": ({"to": ({**OWNER, "where": {"title": (0,)}},)},)}},
+        {"reads": {"class": "C1", "minted": ("title",)}},
+        {"reads": {"class": "C1", "max_class": "C1"}},
     ]
     policies = [compiled({"tool": "find"}, {"tool": "send", **words}) for words in variants]
     documents = {json.dumps(policy_document(policy)) for policy in policies}
