@@ -127,6 +127,8 @@ MUTANTS = [
     mutant("wire", "adapters/datapizza/bridge.py", "import httpx"),
     mutant("wire", "adapters/cli/__init__.py", "from datapizza.core.clients import Client"),
     mutant("processes", "capability/tools/filesystem.py", "import subprocess"),
+    mutant("database", "capability/vault/searching.py", "import sqlite3"),
+    mutant("database", "perimeter/recent.py", "import shelve"),
     mutant("processes", "capability/sandbox/unconfined.py", "import subprocess"),
     mutant("processes", "adapters/cli/machine.py", "import subprocess"),
     mutant("processes", "perimeter/trace/log.py", "import multiprocessing"),

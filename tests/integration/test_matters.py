@@ -34,8 +34,10 @@ def model() -> Iterator[ScriptedServer]:
         yield server
 
 
-@pytest.fixture
-def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: ScriptedServer) -> str:
+@pytest.fixture(params=["search_text", "search_documents"])
+def profile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: ScriptedServer, request: pytest.FixtureRequest
+) -> str:
     monkeypatch.setenv("AKAION_HOME", str(tmp_path / "home"))
     for name, line in (("one", ROSSI), ("two", BIANCHI), ("forms", "Modulo di procura.")):
         (tmp_path / name).mkdir()
@@ -44,7 +46,7 @@ def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: ScriptedServ
     paths = "[{path: one, matter: rossi}, {path: two, matter: bianchi}, {path: forms}]"
     path.write_text(
         "profile: detached\npolicy:\n  grants:\n"
-        f"    - {{tool: search_text, paths: {paths}}}\n    - {{tool: read_file, paths: {paths}}}\n"
+        f"    - {{tool: {request.param}, paths: {paths}}}\n    - {{tool: read_file, paths: {paths}}}\n"
         f"inference:\n  local: {{runtime: llamacpp, endpoint: '{model.url}', model: scripted}}\n",
         encoding="utf-8",
     )

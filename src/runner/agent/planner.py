@@ -16,14 +16,15 @@ from runner.agent.steps import Stop, StopReason
 from runner.perimeter.client import AskedCall
 from runner.perimeter.toolbox import DENIED
 
-SEARCH: Final = "search_text"
+SEARCHES: Final = ("search_documents", "search_text")
+"""Tools that open a question over files, the better one first: it has an index."""
 READ: Final = "read_file"
-FILE_TOOLS: Final = frozenset({"list_dir", READ, SEARCH})
+FILE_TOOLS: Final = frozenset({"list_dir", READ, *SEARCHES})
 
 
 def is_question_over_files(session: Session) -> bool:
     """Return whether the granted tools are those for files: then the opening is always a search."""
-    return SEARCH in session.tools and FILE_TOOLS.issuperset(session.tools)
+    return any(tool in session.tools for tool in SEARCHES) and FILE_TOOLS.issuperset(session.tools)
 
 
 async def search(session: Session) -> None:
@@ -36,7 +37,8 @@ async def search(session: Session) -> None:
         prompts.TRANSLATE, session.task.goal, schema=prompts.TRANSLATE_SCHEMA, max_tokens=128
     )
     session.query = "\n".join([session.task.as_seen(session.task.goal.text), *reply.said.values()])
-    found = await session.call(SEARCH, {"query": session.query[: prompts.QUERY_LENGTH]}, origin=reply.block)
+    tool = next(tool for tool in SEARCHES if tool in session.tools)
+    found = await session.call(tool, {"query": session.query[: prompts.QUERY_LENGTH]}, origin=reply.block)
     if found.status == "denied":
         raise Stop(StopReason.DENIED, found.block.text.removeprefix(DENIED))
 

@@ -146,7 +146,7 @@ class Runtime:
         self._approver = approver
         self._places = places_of(config, source)
         self._keys = custody_of(config, self._places)
-        self._tools = by_name((*shipped_tools(config), *tools), blame_of(source))
+        self._tools = by_name((*shipped_tools(config, source), *tools), blame_of(source))
         self._policy = policy_of(config, source, self._tools, frozenset(tool.spec.name for tool in tools))
         self._rules = rules_for(config, source, own_texts(tool.spec for tool in self._tools.values()))
         self._resources = ExitStack()

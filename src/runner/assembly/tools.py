@@ -6,12 +6,15 @@ Owns that two never have one name. Leaves to the perimeter whether one may run (
 
 from collections.abc import Sequence
 
+from runner.assembly.vault import vault_of
+from runner.capability.profile import ProfileSource
 from runner.capability.sandbox.bubblewrap import Bubblewrap
 from runner.capability.sandbox.unconfined import Unconfined
 from runner.capability.tools.commandrules import command_rules
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.tools.shell import NAME as SHELL
 from runner.capability.tools.shell import Shell
+from runner.capability.vault.tool import SearchDocuments
 from runner.kernel.config import Config
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.ports import Effect, Tool
@@ -36,9 +39,10 @@ def by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
     return found
 
 
-def shipped_tools(config: Config) -> tuple[Tool, ...]:
-    """Return the tools that the runner ships, as the grants of `config` want them made."""
-    return ListDir(), ReadFile(), SearchText(), _shell(config)
+def shipped_tools(config: Config, source: ProfileSource) -> tuple[Tool, ...]:
+    """Return the tools that the runner ships, as the grants of `config`, read from `source`, want them."""
+    search = SearchDocuments(vault=vault_of(source))
+    return ListDir(), ReadFile(), SearchText(), search, _shell(config)
 
 
 def _shell(config: Config) -> Shell:

@@ -25,6 +25,7 @@ from runner.adapters.cli.leakbench import leakbench
 from runner.adapters.cli.probe import probe
 from runner.adapters.cli.run import run
 from runner.adapters.cli.screen import PROGRAM, errors, print_error, print_line
+from runner.adapters.cli.vault import index, search
 from runner.kernel.errors import ConfigError, RunnerError
 from runner.kernel.version import __version__
 
@@ -47,6 +48,8 @@ app.command(epilog="Example:  akaion leakbench --profile studio.yaml --html repo
 app.command(epilog="Example:  akaion evidence --since 2026-11-01 --until 2026-11-30 -o november.zip")(
     evidence
 )
+app.command(epilog="Example:  akaion index --profile studio.yaml")(index)
+app.command(epilog='Example:  akaion search --profile studio.yaml licenziamento "giusta causa"')(search)
 app.add_typer(evaluate.app, name="eval")
 app.add_typer(models.app, name="models")
 app.add_typer(trace.app, name="trace")

@@ -55,6 +55,10 @@ class Kind(StrEnum):
     OTHER = "other"
 
 
+Stamp: TypeAlias = tuple[int, int, int, int]
+"""What changes when a file does: size in bytes, mtime and ctime in nanoseconds, inode, as in stat(2)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
     """One name in a folder, raw as the system gives it; `size` in bytes."""
@@ -62,6 +66,7 @@ class Entry:
     name: str = field(repr=False)
     kind: Kind
     size: int
+    stamp: Stamp = field(default=(0, 0, 0, 0), compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,11 +83,15 @@ class Folder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Walk:
-    """The regular files beneath a folder, how many names were `skipped`, and whether it was `cut`."""
+    """The regular files beneath a folder, how many names were `skipped`, and whether it was `cut`.
+
+    `stamps` says of each of the files, in their order, how it was when its folder was read.
+    """
 
     files: tuple[Parts, ...] = field(repr=False)
     skipped: int
     cut: bool
+    stamps: tuple[Stamp, ...] = field(default=(), repr=False)
 
     def __iter__(self) -> Iterator[Parts]:
         return iter(self.files)
@@ -145,8 +154,12 @@ class Beneath:
 
     def load(self, parts: Sequence[str]) -> FileText:
         """Return the text of the file at `parts` and its encoding; raise `ToolError`."""
+        return decode(self.data(parts))
+
+    def data(self, parts: Sequence[str]) -> bytes:
+        """Return the bytes of the file at `parts`; raise `ToolError`."""
         with self._opened(parts, _READ) as handle:
-            return decode(self._bytes(handle))
+            return self._bytes(handle)
 
     def entries(self, parts: Sequence[str]) -> Folder:
         """Return what the folder at `parts` holds, sorted by name; raise `ToolError`."""
@@ -168,8 +181,10 @@ class Beneath:
         A folder's own files come before those of its folders. Links, pipes, devices and folders that
         cannot be listed are skipped and counted.
         """
-        if self.kind(start) is Kind.FILE:
-            return Walk(files=(tuple(start),), skipped=0, cut=False)
+        with self._opened(start, _READ) as handle:
+            about = os.fstat(handle)
+        if _kind(about.st_mode) is Kind.FILE:
+            return Walk(files=(tuple(start),), skipped=0, cut=False, stamps=(_stamp(about),))
         tally = _Tally(limits=self._limits, base=len(start))
         tally.add(tuple(start), self.entries(start))
         while tally.pending and not tally.full:
@@ -178,7 +193,12 @@ class Beneath:
                 tally.add(here, self.entries(here))
             except ToolError:
                 tally.skipped += 1
-        return Walk(files=tuple(tally.files), skipped=tally.skipped, cut=tally.cut or bool(tally.pending))
+        return Walk(
+            files=tuple(tally.files),
+            skipped=tally.skipped,
+            cut=tally.cut or bool(tally.pending),
+            stamps=tuple(tally.stamps),
+        )
 
     @contextmanager
     def _opened(self, parts: Sequence[str], flags: int) -> Iterator[int]:
@@ -267,6 +287,7 @@ class _Tally:
     limits: Limits
     base: int
     files: list[Parts] = field(default_factory=list, repr=False)
+    stamps: list[Stamp] = field(default_factory=list, repr=False)
     pending: list[Parts] = field(default_factory=list, repr=False)
     folders: int = 0
     skipped: int = 0
@@ -281,12 +302,13 @@ class _Tally:
         """Take in the `folder` at `here`."""
         self.folders += 1
         self.skipped += folder.vanished + sum(e.kind in (Kind.LINK, Kind.OTHER) for e in folder.entries)
-        files = [(*here, entry.name) for entry in folder.entries if entry.kind is Kind.FILE]
+        files = [entry for entry in folder.entries if entry.kind is Kind.FILE]
         inner = [(*here, entry.name) for entry in folder.entries if entry.kind is Kind.FOLDER]
         room = self.limits.files - len(self.files)
         deep = len(here) - self.base >= self.limits.depth
         self.cut = self.cut or folder.cut or len(files) > room or (deep and bool(inner))
-        self.files += files[:room]
+        self.files += [(*here, entry.name) for entry in files[:room]]
+        self.stamps += [entry.stamp for entry in files[:room]]
         self.pending += [] if deep else reversed(inner)
 
 
@@ -297,7 +319,11 @@ def _folder(found: list[Entry], vanished: int, *, cut: bool) -> Folder:
 
 def _entry(entry: "os.DirEntry[str]") -> Entry:
     about = entry.stat(follow_symlinks=False)
-    return Entry(name=entry.name, kind=_kind(about.st_mode), size=about.st_size)
+    return Entry(name=entry.name, kind=_kind(about.st_mode), size=about.st_size, stamp=_stamp(about))
+
+
+def _stamp(about: os.stat_result) -> Stamp:
+    return about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino
 
 
 def _refuse_second_name(about: os.stat_result) -> None:

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`akaion index` and `akaion search`: the vault, for a person.
+
+Owns the words, the bar and the JSON. Leaves reading and finding to the library of the profile. No model is
+asked, nothing is sent or recorded. Carries I12: standard error has counts only, and what stands in a file is
+printed inert.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Final
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from runner.adapters.cli.exits import Status
+from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
+from runner.adapters.cli.screen import errors, output, print_block, print_facts, print_json, print_line
+from runner.assembly.library import Hit, Tell, Updated, notes_on, open_library
+
+MOST: Final = 50
+"""Hits that are shown at most."""
+
+
+def index(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> None:
+    """Bring the index of the granted folders up to date: what is new, changed or gone, and nothing else.
+
+    The folders are those that the profile grants to search_documents. A file that could not be read is tried
+    again. The index lies in the home directory and holds no readable text; an index that is not whole is made
+    anew.
+    """
+    library = open_library(profile)
+    with _bar(errors()) as tell:
+        done = library.index(tell)
+    if as_json:
+        print_json(_index_data(done))
+        return
+    print_facts(output(), _index_facts(done))
+
+
+def search(
+    words: Annotated[list[str], typer.Argument(help='Words, or a "phrase in quotes".', show_default=False)],
+    *,
+    profile: ProfileOption = DEFAULT,
+    limit: Annotated[int, typer.Option("--limit", min=1, max=MOST, help="Files to show.")] = 10,
+    as_json: JsonOption = False,
+) -> None:
+    """Find words in the granted folders: file, page, line and the exact text, best first.
+
+    What is new or changed is indexed first. Each line is read from its file at that moment. No model is
+    asked, and nothing is sent or recorded. Ends with 3 when nothing was found.
+    """
+    query = " ".join(words)
+    found, done = open_library(profile).search(query, limit)
+    notes = notes_on(found, done)
+    if as_json:
+        hits = [_hit_data(hit) for hit in found.hits]
+        print_json(
+            {"query": query, "hits": hits, "files": found.files, "unread": found.unread, "notes": notes}
+        )
+    else:
+        for hit in found.hits:
+            _print_hit(output(), hit)
+        for note in notes:
+            print_line(output(), f"({note})", "dim")
+        if not found.hits:
+            print_line(output(), f"Nothing found in {found.files} files.")
+    if not found.hits:
+        raise typer.Exit(Status.NOT_FOUND)
+
+
+def _print_hit(console: Console, hit: Hit) -> None:
+    page = f", page {hit.page}" if hit.page > 1 else ""
+    print_line(console, f"{hit.file}{page}, line {hit.line}", "bold")
+    print_block(console, hit.quote)
+    if hit.also:
+        print_line(console, f"  the same text: {', '.join(hit.also)}", "dim")
+
+
+def _hit_data(hit: Hit) -> dict[str, object]:
+    return {
+        "file": hit.file,
+        "page": hit.page,
+        "line": hit.line,
+        "quote": hit.quote,
+        "lines": [{"line": each.excerpt.line, "text": each.excerpt.text} for each in hit.pieces],
+        "score": round(hit.score, 3),
+        "also": list(hit.also),
+    }
+
+
+def _index_data(done: Updated) -> dict[str, object]:
+    counts = {"new": done.new, "changed": done.changed, "gone": done.gone, "same": done.same}
+    return counts | {"unread": dict(done.unread), "skipped": done.skipped, "cut": done.cut}
+
+
+def _index_facts(done: Updated) -> Iterator[tuple[str, str]]:
+    yield "New", str(done.new)
+    yield "Changed", str(done.changed)
+    yield "Gone", str(done.gone)
+    yield "Same", str(done.same)
+    for reason, count in sorted(done.unread.items(), key=lambda each: (-each[1], each[0])):
+        yield "Unread", f"{count}: {reason}"
+    if done.skipped:
+        yield "Left out", f"{done.skipped} links and what is no regular file"
+    if done.cut:
+        yield "Left out", "a folder holds more files than are indexed"
+
+
+@contextmanager
+def _bar(console: Console) -> Iterator[Tell | None]:
+    """Show how far a folder is, on a terminal; elsewhere nothing."""
+    if not console.is_terminal:
+        yield None
+        return
+    columns = (TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, transient=True) as progress:
+        task = progress.add_task("", total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

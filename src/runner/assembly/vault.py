@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vault of a profile: where its index and the key of it lie.
+
+Owns the two places, in folders of the home directory that no grant reaches (P2): a copy of the one is of no
+use without the other. Leaves to `library` and to the tool which folders are looked into.
+"""
+
+import os
+from hashlib import sha256
+from typing import Final
+
+from runner.capability.home import akaion_home
+from runner.capability.profile import ProfileSource
+from runner.capability.transport.clock import SystemEntropy
+from runner.capability.vault.vault import Vault
+
+KEY_FILE: Final = "index.key"
+"""The file of the key, beside the device key of the home directory."""
+
+
+def vault_of(source: ProfileSource) -> Vault:
+    """Return the vault of the profile `source`. Nothing is made or read yet."""
+    home = akaion_home()
+    name = sha256(os.fsencode(source.path or source.file)).hexdigest()[:16]
+    return Vault(
+        file=home / "vault" / "index" / f"{name}.db",
+        key=home / "keys" / KEY_FILE,
+        entropy=SystemEntropy(),
+    )

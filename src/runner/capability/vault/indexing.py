@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Indexing: what changed in a granted folder, and only that, into the store.
+
+Owns the comparison of a folder with the index, and reading what is new. A file whose size, times and inode
+are as before is not opened; one that was opened is known by a digest of its bytes. Times are believed once
+they are two seconds old, as Git does: a file can change twice within one tick of a clock. Leaves confinement
+to `beneath`, cutting to `sections`, and every statement to `store`. Changes are made in steps, each whole: a
+kill loses one. Carries P2.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Final, TypeAlias
+
+from runner.capability.documents.port import DocumentReader
+from runner.capability.tools.beneath import Beneath, Parts, Stamp
+from runner.capability.vault.sections import Section, read_sections
+from runner.capability.vault.store import Known, Row, State, Store, stamp_text
+from runner.capability.vault.words import Terms
+from runner.kernel.errors import ToolError
+from runner.kernel.ports import Root
+
+STEP: Final = 200
+"""Files that are put in at once."""
+FRESH_NS: Final = 2_000_000_000
+"""Younger times are not believed."""
+
+Tell: TypeAlias = Callable[[int, int], None]
+"""Told how many files of how many were looked at, in one folder."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Updated:
+    """What an update did, in files: `same` were not read again, `left` are still to be read.
+
+    `unread` counts those that cannot be read, by our words for the reason. `skipped` names were no regular
+    files, and `cut` says that the folder holds more than is indexed.
+    """
+
+    new: int = 0
+    changed: int = 0
+    gone: int = 0
+    same: int = 0
+    left: int = 0
+    unread: Mapping[str, int] = field(default_factory=dict)
+    skipped: int = 0
+    cut: bool = False
+
+    def plus(self, other: "Updated") -> "Updated":
+        """Return the two together."""
+        return Updated(
+            new=self.new + other.new,
+            changed=self.changed + other.changed,
+            gone=self.gone + other.gone,
+            same=self.same + other.same,
+            left=self.left + other.left,
+            unread=Counter(self.unread) + Counter(other.unread),
+            skipped=self.skipped + other.skipped,
+            cut=self.cut or other.cut,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Work:
+    """A file to look into, how it was when its folder was read, and what the index has of it."""
+
+    parts: Parts = field(repr=False)
+    stamp: str
+    known: Known | None
+
+    def is_as_before(self, state: State) -> bool:
+        """Return whether what was read now is what the index has."""
+        before = None if self.known is None else self.known.state
+        return before is not None and (before.digest, before.problem) == (state.digest, state.problem)
+
+
+def update(
+    store: Store,
+    root: Root,
+    beneath: Beneath,
+    *,
+    reader: DocumentReader | None,
+    most: int | None,
+    again: bool,
+    tell: Tell | None,
+) -> Updated:
+    """Bring what `store` has of `root` up to date and say what was done; raise `ToolError`.
+
+    At most `most` files are opened (None: all that are needed). `again` opens those too that could not be
+    read last time. A folder's files share one run of `reader`, and with no other folder's.
+    """
+    started = time.time_ns()
+    walk = beneath.walk()
+    with store.one_change():
+        table = store.table_of(root)
+        known = store.known(table)
+        found = [
+            (store.mark(name_of(parts)), parts, stamp) for parts, stamp in zip(walk, walk.stamps, strict=True)
+        ]
+        gone = known.keys() - {mark for mark, _, _ in found}
+        for mark in gone:
+            store.drop(table, known[mark].id)
+    work = [
+        _Work(parts=parts, stamp=stamp_text(stamp) if _is_old(stamp, started) else "", known=known.get(mark))
+        for mark, parts, stamp in found
+        if _is_due(known.get(mark), stamp, again=again)
+    ]
+    work.sort(key=lambda each: each.known is not None)  # what is new is never kept waiting
+    due = iter(work[:most])
+    counts: Counter[str] = Counter()
+    with reader.many() if reader is not None else nullcontext() as many:
+        while step := list(islice(due, STEP)):
+            counts += _put(store, table, [(each, *_read(beneath, each, store.terms, many)) for each in step])
+            if tell is not None:
+                tell(len(found) - len(work) + counts.total(), len(found))
+    left = len(work) - counts.total()
+    problems = store.problems([table])
+    return Updated(
+        new=counts["new"],
+        changed=counts["changed"],
+        gone=len(gone),
+        same=len(found) - len(work) + counts["same"],
+        left=left,
+        unread={problem: count for problem, count in problems.items() if problem},
+        skipped=walk.skipped,
+        cut=walk.cut,
+    )
+
+
+def name_of(parts: Sequence[str]) -> str:
+    """Return the name of a file in the index: its path beneath its folder."""
+    return "/".join(parts)
+
+
+def _is_old(stamp: Stamp, now_ns: int) -> bool:
+    _, modified, changed, _ = stamp
+    return max(modified, changed) < now_ns - FRESH_NS
+
+
+def _is_due(known: Known | None, stamp: Stamp, *, again: bool) -> bool:
+    return known is None or known.state.stamp != stamp_text(stamp) or (again and bool(known.state.problem))
+
+
+def _read(
+    beneath: Beneath, work: _Work, terms: Terms, reader: DocumentReader | None
+) -> tuple[State, tuple[Section, ...]]:
+    """Return how a file is now, and its sections; none when it is as it was, or cannot be read."""
+    digest = b""
+    try:
+        data = beneath.data(work.parts)
+        digest = terms.digest(data)
+        state = State(stamp=work.stamp, digest=digest)
+        if work.is_as_before(state):
+            return state, ()
+        return state, read_sections(data, name=work.parts[-1] if work.parts else "", reader=reader)
+    except ToolError as problem:
+        return State(stamp=work.stamp, digest=digest, problem=str(problem)), ()
+
+
+def _put(store: Store, table: int, found: Sequence[tuple[_Work, State, tuple[Section, ...]]]) -> Counter[str]:
+    """Put in what was read, as one change; return how many files were new, changed, or the same."""
+    counts: Counter[str] = Counter()
+    with store.one_change():
+        for work, state, sections in found:
+            if work.known is not None and work.is_as_before(state):
+                store.restamp(work.known.id, state.stamp)
+                counts["same"] += 1
+                continue
+            store.put(table, name_of(work.parts), state, tuple(_rows(store, sections)))
+            counts["new" if work.known is None else "changed"] += 1
+    return counts
+
+
+def _rows(store: Store, sections: Sequence[Section]) -> Iterator[Row]:
+    for number, section in enumerate(sections):
+        words, parts = store.terms.row("\n".join(section.lines))
+        if words:
+            yield Row(section=number, words=words, parts=parts)

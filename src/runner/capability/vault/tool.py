@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tool `search_documents`: the vault, asked by a model.
+
+Owns the arguments and the words of the answer. Before it searches it brings the index up to date, within
+bounds, and what is left out is said. It searches every root of the call and no other, so what it returns has
+the class and the matter that the perimeter gives the join of them, hits or none (I8, P2). It makes no claim
+to answer from behind a veil: an index of veiled text is not kept, so a call that would need one gets none.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import ClassVar, Final
+
+from runner.capability.tools.pages import QUERY_LENGTH, check_names, parse_text, parse_whole
+from runner.capability.vault.indexing import Updated
+from runner.capability.vault.searching import Found, Hit
+from runner.capability.vault.vault import Vault
+from runner.kernel.language import not_text
+from runner.kernel.messages import ToolSpec
+from runner.kernel.ports import Effect, GrantedCall, ToolOutput
+
+NAME: Final = "search_documents"
+MOST_HITS: Final = 20
+MOST_OPENED: Final = 500
+"""Files of a folder that one call opens to bring the index up to date."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SearchDocuments:
+    """`search_documents(query, limit)`: the best lines of the granted folders, from an index.
+
+    `total_chars` bounds an answer; the first hit is always shown.
+    """
+
+    vault: Vault
+    total_chars: int = 1800
+
+    effect: ClassVar[Effect] = Effect.READ
+    path_arguments: ClassVar[frozenset[str]] = frozenset()
+    spec: ClassVar[ToolSpec] = ToolSpec(
+        name=NAME,
+        description='Search all documents for words or a "phrase". Shows the best lines with their files.',
+        parameters={
+            "type": "object",
+            "properties": {
+                "query": {
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": QUERY_LENGTH,
+                    "description": "the words to look for",
+                },
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": 5},
+            },
+            "required": ["query"],
+            "additionalProperties": False,
+        },
+    )
+
+    def run(self, call: GrantedCall) -> ToolOutput:
+        """Return the best lines by file, each also as an excerpt; raise `ToolError`."""
+        check_names(call.arguments, self.spec)
+        query = parse_text(call.arguments, "query", QUERY_LENGTH)
+        limit = parse_whole(call.arguments, "limit", default=5, most=MOST_HITS)
+        found, done = self.vault.find(call.roots, query, limit, most=MOST_OPENED)
+        notes = [f"({note})" for note in notes_on(found, done)]
+        if not found.hits:
+            nothing = f"Nothing found in {found.files} files: try other words."
+            return ToolOutput(text="\n".join([nothing, *notes]), unread=found.unread)
+        hits = self._fitting(found.hits, self.total_chars - sum(map(len, notes)))
+        lines = [line for hit in hits for line in (head(hit), *(piece.text for piece in hit.pieces))]
+        excerpts = tuple(piece.excerpt for hit in hits for piece in hit.pieces)
+        return ToolOutput(text="\n".join([*lines, *notes]), excerpts=excerpts, unread=found.unread)
+
+    def _fitting(self, hits: Sequence[Hit], room: int) -> Sequence[Hit]:
+        """Return the first of `hits` that fit, at least one."""
+        sizes = (len(head(hit)) + 1 + sum(len(piece.text) + 1 for piece in hit.pieces) for hit in hits)
+        return hits[: max(1, sum(end <= room for end in accumulate(sizes)))]
+
+
+def head(hit: Hit) -> str:
+    """Return the line above a hit: its file, its page if there are several, and how many say the same."""
+    page = f", page {hit.page}" if hit.page > 1 else ""
+    also = f" (the same text is in {len(hit.also)} more)" if hit.also else ""
+    return f"{hit.file}{page}{also}"
+
+
+def notes_on(found: Found, done: Updated) -> list[str]:
+    """Return what must be said beside the hits, to models and people."""
+    notes = ["no file has the phrase as it was put: these have its words"] if found.loose else []
+    notes += [not_text(found.unread)] if found.unread else []
+    notes += [f"{done.left} files were not looked into yet: akaion index does that"] if done.left else []
+    notes += [f"{done.skipped} files or links are not indexed"] if done.skipped else []
+    notes += ["a folder holds more files than are indexed"] if done.cut else []
+    return notes

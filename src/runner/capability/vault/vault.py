@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vault: update and search, over one index file and one key.
+
+Owns the joining of the parts, the key, and what happens to an index that is not whole: it is thrown away and
+made again, never repaired. Leaves which folders there are to the caller: the grant says so, and with it the
+class and the matter of what is found. Carries P2: a folder that is not among the roots of a call is not
+looked into, whatever the index has of it.
+"""
+
+import os
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Final, TypeVar
+
+from runner.capability.documents.port import DocumentReader
+from runner.capability.files import read_regular
+from runner.capability.tools.beneath import Beneath, Limits, Parts
+from runner.capability.tools.openers import Opener
+from runner.capability.transport.logstore import make_private_folder, replace_file
+from runner.capability.vault.database import Broken, discard
+from runner.capability.vault.indexing import Tell, Updated, update
+from runner.capability.vault.searching import Found, search
+from runner.capability.vault.sections import Section, read_sections
+from runner.capability.vault.store import Store, open_store
+from runner.capability.vault.words import Terms
+from runner.kernel.errors import ConfigError, Mistake, ToolError
+from runner.kernel.ports import Entropy, Root
+
+LIMITS: Final = Limits(file_bytes=32 * 1024 * 1024, files=200_000, folders=50_000, names=200_000)
+"""How much of a folder is indexed."""
+
+_KEY_BYTES: Final = 32
+T = TypeVar("T")
+
+
+class Vault:
+    """An index at `file` under the key at `key`, both made when they are first needed.
+
+    `reader` reads what is no plain text; None leaves that unread. Safe to use from several threads and
+    processes at once. Methods raise `ToolError`.
+    """
+
+    def __init__(
+        self,
+        *,
+        file: Path,
+        key: Path,
+        entropy: Entropy,
+        reader: DocumentReader | None = None,
+        limits: Limits = LIMITS,
+        opener: Opener | None = None,
+    ) -> None:
+        self._file = file
+        self._key = key
+        self._entropy = entropy
+        self._reader = reader
+        self._limits = limits
+        self._opener = opener
+        self._terms: Terms | None = None
+
+    def update(
+        self, roots: Sequence[Root], *, most: int | None = None, again: bool = False, tell: Tell | None = None
+    ) -> Updated:
+        """Bring the index of `roots` up to date, opening at most `most` files of each, and say what was done.
+
+        `again` opens those too that could not be read before. `tell` is called as a folder is gone through.
+        """
+        return self._with_store(lambda store: self._updated(store, roots, most, tell, again=again))
+
+    def search(self, roots: Sequence[Root], query: str, limit: int) -> Found:
+        """Return the best `limit` hits for `query` in what is indexed, each read from its file now."""
+        return self._with_store(lambda store: search(store, roots, query, limit, self._read))
+
+    def find(self, roots: Sequence[Root], query: str, limit: int, *, most: int) -> tuple[Found, Updated]:
+        """Update, then search; see both. A broken index is made anew before anything is found in it."""
+
+        def work(store: Store) -> tuple[Found, Updated]:
+            done = self._updated(store, roots, most, None, again=False)
+            return search(store, roots, query, limit, self._read), done
+
+        return self._with_store(work)
+
+    def _updated(
+        self, store: Store, roots: Sequence[Root], most: int | None, tell: Tell | None, *, again: bool
+    ) -> Updated:
+        done = Updated()
+        for root in roots:
+            beneath = self._beneath(root)
+            done = done.plus(
+                update(store, root, beneath, reader=self._reader, most=most, again=again, tell=tell)
+            )
+        return done
+
+    def check(self, roots: Sequence[Root]) -> None:
+        """See that the index is whole, or begin it anew, and forget every folder that is none of `roots`."""
+
+        def work(store: Store) -> None:
+            store.check()
+            with store.one_change():
+                store.keep_only(roots)
+
+        self._with_store(work)
+
+    def _read(self, root: Root, parts: Parts) -> Sequence[Section]:
+        data = self._beneath(root).data(parts)
+        return read_sections(data, name=parts[-1] if parts else "", reader=self._reader)
+
+    def _beneath(self, root: Root) -> Beneath:
+        return Beneath(root, limits=self._limits, opener=self._opener)
+
+    def _with_store(self, work: Callable[[Store], T]) -> T:
+        """Do `work` on the index; on a new one when it is broken."""
+        terms = self._find_terms()
+        with suppress(Broken), open_store(self._file, terms) as store:
+            return work(store)
+        discard(self._file)
+        try:
+            with open_store(self._file, terms) as store:
+                return work(store)
+        except Broken:
+            raise ToolError(
+                "the index of the vault cannot be made here. Fix: check the home directory"
+            ) from None
+
+    def _find_terms(self) -> Terms:
+        """Return the terms under the key, which is made at first."""
+        if self._terms is None:
+            self._terms = Terms(_read_key(self._key, self._entropy))
+        return self._terms
+
+
+def _read_key(path: Path, entropy: Entropy) -> bytes:
+    """Return the key at `path`, made if there is none; raise `ToolError`."""
+    try:
+        if not os.path.lexists(path):
+            make_private_folder(path.parent)
+            replace_file(path, path.with_name(f"{path.name}.{os.getpid()}"), entropy.token(_KEY_BYTES))
+        key = read_regular(path, most=_KEY_BYTES, refuse=_refuse, private=True)
+    except OSError:
+        raise ToolError("the key of the vault cannot be made. Fix: check the home directory") from None
+    except ConfigError:
+        key = b""
+    if len(key) != _KEY_BYTES:
+        raise ToolError(
+            "the key of the vault is not a private file of 32 bytes. Fix: remove it and index again"
+        )
+    return key
+
+
+def _refuse(why: str) -> ConfigError:
+    return ConfigError([Mistake(file="index.key", line=0, where="", problem=why, fix="remove it")])

@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The vault from a profile: the commands a person calls, a run that quotes from it, and a kill in between."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from runner.adapters.cli.exits import Status
+from runner.adapters.cli.main import app, main
+from runner.assembly.library import open_library
+
+ATTO = "Tribunale di Udine\n\nSfratto per morosità.\nL'udienza è fissata per il 9 aprile 2026.\n"
+
+
+@pytest.fixture
+def profile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.setenv("AKAION_HOME", str(tmp_path / "home"))
+    for name, text in (("one/atto.txt", ATTO), ("two/nota.txt", "Parcella per lo sfratto: 1.250 euro.\n")):
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / "one" / "foto.png").write_bytes(b"\x89PNG\0")
+    path = tmp_path / "studio.yaml"
+    path.write_text(
+        "profile: detached\npolicy:\n  grants:\n"
+        "    - {tool: search_documents, paths: [{path: one, class: C3}, two]}\n",
+        encoding="utf-8",
+    )
+    return str(path)
+
+
+def akaion(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(arguments), prog_name="akaion")
+    return done.exit_code, done.stdout
+
+
+def test_index_counts_and_says_why_files_are_unread(profile: str) -> None:
+    status, said = akaion("index", "--profile", profile, "--json")
+    data = json.loads(said)
+    assert status == Status.DONE
+    assert (data["new"], data["same"], data["gone"]) == (3, 0, 0)
+    (reason,) = data["unread"]
+    assert "not text" in reason
+    assert json.loads(akaion("index", "--profile", profile, "--json")[1])["same"] == 3
+    assert "Unread" in akaion("index", "--profile", profile)[1]
+
+
+def test_search_prints_file_line_and_the_exact_text(profile: str) -> None:
+    """Without `akaion index` before: a search brings the index up to date itself."""
+    status, said = akaion("search", "--profile", profile, "--json", "udienza", "aprile", "2026")
+    hit = json.loads(said)["hits"][0]
+    assert status == Status.DONE
+    assert {name: hit[name] for name in ("file", "page", "line", "quote", "also")} == {
+        "file": "one/atto.txt",
+        "page": 1,
+        "line": 4,
+        "quote": "L'udienza è fissata per il 9 aprile 2026.",
+        "also": [],
+    }
+    status, said = akaion("search", "--profile", profile, "sfratto")
+    assert "two/nota.txt, line 1\n  Parcella per lo sfratto: 1.250 euro.\n" in said
+    assert "1 file could not be read as text" in said
+
+
+def test_search_ends_with_3_when_nothing_was_found(profile: str) -> None:
+    assert akaion("search", "--profile", profile, "zzz") == (
+        Status.NOT_FOUND,
+        "(1 file could not be read as text)\nNothing found in 2 files.\n",
+    )
+
+
+def test_what_a_file_says_is_printed_inert(profile: str) -> None:
+    (Path(profile).parent / "one" / "evil.txt").write_text("sfratto\x1b]8;;http://x\x07 clic\n")
+    said = akaion("search", "--profile", profile, "clic")[1]
+    assert "\x1b" not in said
+    assert "\x07" not in said
+
+
+def test_a_profile_without_the_grant_says_what_to_add(
+    profile: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path(profile).write_text("profile: detached\n")
+    assert main(["index", "--profile", profile]) == Status.USAGE
+    assert "add a grant to it: - {tool: search_documents" in capsys.readouterr().err
+
+
+def test_p2_no_grant_reaches_the_index_or_its_key(profile: str, capsys: pytest.CaptureFixture[str]) -> None:
+    akaion("index", "--profile", profile)
+    home = Path(os.environ["AKAION_HOME"])
+    assert [file.name for file in home.rglob("*.key")] == ["index.key"]
+    for folder in ("vault/index", "keys"):
+        assert list((home / folder).iterdir()) != []
+        Path(profile).write_text(
+            "profile: detached\npolicy:\n  grants:\n"
+            f"    - {{tool: search_documents, paths: ['{home / folder}']}}\n"
+        )
+        assert main(["search", "--profile", profile, "x"]) == Status.USAGE
+        assert "the perimeter's keys lie here" in capsys.readouterr().err
+
+
+def test_nothing_goes_on_record_and_no_model_is_needed(profile: str) -> None:
+    akaion("search", "--profile", profile, "sfratto")
+    home = Path(os.environ["AKAION_HOME"])
+    assert sorted(path.name for path in home.iterdir()) == ["keys", "vault"]
+
+
+# --- killed ---------------------------------------------------------------------------------------------
+
+KILLED = """
+import signal, sys
+from runner.assembly.library import open_library
+library = open_library(sys.argv[1])
+if sys.argv[2] == "step":
+    library.index(lambda done, total: signal.raise_signal(signal.SIGKILL))
+signal.setitimer(signal.ITIMER_PROF, float(sys.argv[2]))  # the end, wherever it is by then
+library.index()
+"""
+
+
+def answers(profile: str) -> Any:
+    library = open_library(profile)
+    found = [library.vault.search(library.roots, f"clausola {word}", 20) for word in ("penale", "n7", "n249")]
+    return [[(hit.file, hit.line, hit.quote) for hit in each.hits] for each in found]
+
+
+@pytest.mark.parametrize("when", ["step", "0.03", "0.1"])
+def test_an_index_survives_a_kill_at_any_time(profile: str, when: str) -> None:
+    """What it says afterwards is right as far as it goes, and the next update makes it whole."""
+    folder, home = Path(profile).parent / "two", Path(os.environ["AKAION_HOME"])
+    for number in range(250):
+        (folder / f"{number:03}.txt").write_text(f"clausola penale n{number}\n" * 20)
+    child = subprocess.run(
+        [sys.executable, "-c", KILLED, profile, when], env={**os.environ}, capture_output=True, check=False
+    )
+    assert child.returncode in ({-signal.SIGKILL} if when == "step" else {-signal.SIGPROF, 0})
+    for hits in answers(profile):
+        for file, line, quote in hits:
+            assert (Path(profile).parent / file).read_text().splitlines()[line - 1] == quote
+    assert open_library(profile).index().gone == 0
+    whole = answers(profile)
+    assert [hits[0][0] for hits in whole[1:]] == ["two/007.txt", "two/249.txt"]
+    for file in (home / "vault" / "index").iterdir():
+        file.unlink()
+    open_library(profile).index()
+    assert answers(profile) == whole
