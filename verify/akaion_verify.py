@@ -1547,16 +1547,16 @@ Cosigned = Tuple[str, int, Key, int]  # a checkpoint's text and size, and who co
 # that begins none would be read from each of its characters on.
 LINE = "[^\n]{1,4096}\n"
 NOTE = re.compile(f"(?<![^\n])({LINE}([1-9][0-9]{{0,15}})\n{LINE})\n((?:\u2014 {LINE})+)")
-MAX_COSIGNATURES, MAX_TIME = 64, 2**33  # of one sidecar; in the year 2242
+MAX_SIDECARS, MAX_COSIGNATURES, MAX_TIME = 10_000, 64, 2**33  # the second of one sidecar; in the year 2242
 
 
 def read_cosigned(folder: Path, witnesses: Sequence[Key]) -> List[Cosigned]:
-    """Return what these witnesses cosigned, as the folder's sidecars say, oldest first.
+    """Return what these witnesses cosigned, as the folder's last sidecars by name say, in that order.
 
     A sidecar that cannot be read, or holds nothing by them, is as good as none.
     """
     found: List[Cosigned] = []
-    for path in sorted(folder.glob("*.witness")) if witnesses else ():
+    for path in sorted(folder.glob("*.witness"))[-MAX_SIDECARS:] if witnesses else ():
         try:
             with open_regular(path, getattr(os, "O_NOFOLLOW", 0)) as file:
                 notes = NOTE.findall(file.read(MAX_LINE).decode("utf-8"))

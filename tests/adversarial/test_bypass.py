@@ -83,7 +83,8 @@ class Scene:
     def another(self, *, remote: str = "", local: str = "", **more: Any) -> Runtime:
         """Return one more runtime, with a book of its own."""
         given = profile(remote or self.remote.url, local or self.local.url, self.folder / "files")
-        given |= {"trace": {"path": str(self.folder / "other")}, "tools": [HostTool(fetch)], **more}
+        own = {"path": str(self.folder / "other"), "keys": str(self.folder / "other-keys")}
+        given |= {"trace": own, "tools": [HostTool(fetch)], **more}
         return self.more.enter_context(open_profile("attached", **given))
 
 

@@ -115,6 +115,7 @@ MUTANTS = [
     mutant("wire", "capability/models.py", "from http.client import HTTPSConnection"),
     mutant("wire", "adapters/cli/__init__.py", "import openai"),
     mutant("wire", "adapters/witness/judge.py", "import http.server"),
+    mutant("wire", "adapters/witness/memory.py", "import socket"),
     mutant("wire", "adapters/cli/trace.py", "import anyio"),
     mutant("wire", "capability/tools/filesystem.py", "from anyio import connect_tcp"),
     mutant("wire", "assembly/runtime.py", "import socket"),

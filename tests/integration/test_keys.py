@@ -7,12 +7,14 @@ signer and the runtime are two accounts.
 
 import json
 import os
+import re
 import shutil
 import socket
 import stat
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -173,7 +175,10 @@ def test_i4_a_rotation_that_broke_off_goes_on_where_it_was(
     broken_off(named, place, step, monkeypatch)
     rotated = akaion(capsys, "keys", "rotate", "--profile", str(named))
     ended = Path(rotated["book"])
-    assert sorted(each.name for each in (place / "home" / "keys").iterdir()) == ["device.key"]
+    assert sorted(each.name for each in (place / "home" / "keys").iterdir()) == [
+        "device.key",
+        "device.key.book",
+    ]
     assert [log.read_bytes().count(b'"x_next_device_key":') for log in sorted(ended.glob("*.jsonl"))] == [
         0,
         1,
@@ -228,6 +233,52 @@ def test_i4_the_ended_book_is_read_with_what_rotate_names(
     words = " ".join(said.split()).partition("To read it: akaion ")[2].split()[:5]
     assert words[0] == "runs"
     assert command.main([*words, "--profile", str(named)]) == 0  # the second book, with its own pin
+
+
+def elsewhere(place: Path, keys: str = "home/keys") -> Path:
+    """Write a profile whose record lies in another folder."""
+    file = place / "elsewhere.yaml"
+    text = PROFILE.format(custody="file", keys=keys).replace("trace: {", "trace: {path: other, ")
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_i4_a_key_certifies_one_book_and_a_second_folder_needs_its_own(place: Path) -> None:
+    """Two books of one key bear one name, and each could be shown for the other: both would pass."""
+    book = run(profile(place))
+    said = re.escape(f"another record, in {str(book.resolve())!r}. Fix: name another folder in trace.keys")
+    with pytest.raises(TraceError, match=said):
+        run(elsewhere(place))
+    assert list((place / "other").glob("*.jsonl")) == []
+    assert len(list(run(elsewhere(place, "home/other-keys")).iterdir())) == 1
+    assert len(list(run(profile(place)).iterdir())) == 2
+
+
+def test_i4_the_next_key_is_that_of_the_same_folder(place: Path) -> None:
+    named = profile(place)
+    run(named)
+    ended = construct(named, to_read=True).rotate_key().folder
+    with pytest.raises(TraceError, match="another record"):
+        run(elsewhere(place))
+    assert len(list(run(named).iterdir())) == 1
+    assert len(list(ended.iterdir())) == 2
+
+
+def test_i4_of_two_books_that_claim_a_key_at_once_one_gets_it(tmp_path: Path) -> None:
+    note, won = tmp_path / "keys" / "device.key.book", list[int]()
+
+    def claim(number: int) -> None:
+        with suppress(TraceError):
+            file_keys.claim_key(note, tmp_path / str(number))
+            won.append(number)
+
+    threads = [threading.Thread(target=claim, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert note.read_bytes() == os.fsencode(tmp_path.resolve() / str(won[0]))
 
 
 def test_two_rotations_end_two_books(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

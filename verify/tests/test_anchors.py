@@ -251,3 +251,18 @@ def test_the_command_takes_several_witnesses(folder: Path, pin: Path, witness: P
     report = json.loads(done.stdout)
     assert (done.returncode, codes(report)) == (2, [("witness-silent", None, None)])
     assert [each["witness"] for each in report["anchors"]] == [NAME]
+
+
+def test_more_sidecars_than_are_read_leave_the_last_by_name(
+    folder: Path, pin: Path, witness: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever fills the folder with sidecars keeps nobody busy without end."""
+    logs = two_logs(folder)
+    monkeypatch.setattr(av, "MAX_SIDECARS", 3)
+    for number in range(6):
+        (folder / f"{number}.witness").write_text("nothing", encoding="utf-8")
+    first, last = folder / "0.witness", folder / "5.witness"
+    last.write_text(cosigned(checkpoint(lines_of(logs))), encoding="utf-8")
+    assert len(look(folder, pin, witness)["anchors"]) == 1  # type: ignore[arg-type]
+    last.rename(first)
+    assert codes(look(folder, pin, witness)) == [("witness-silent", None, None)]

@@ -40,6 +40,11 @@ class Places:
     salts: Path
     signer: Path | None = None
 
+    @property
+    def claim(self) -> Path:
+        """The file beside the key, or where it would be, that says which book the key is of."""
+        return self.key.with_name(f"{self.key.name}.book")
+
 
 def custody_of(config: Config, places: Places) -> Custody:
     """Return who keeps the device key of this profile. Nothing is made, asked or read yet."""

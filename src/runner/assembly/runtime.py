@@ -32,7 +32,7 @@ from runner.capability.textcalls import TextCallReader
 from runner.capability.tools.beneath import identity_of
 from runner.capability.transport.clock import SystemClock, SystemEntropy
 from runner.capability.transport.findings import FileFindings
-from runner.capability.transport.keys import export_pin
+from runner.capability.transport.keys import claim_key, export_pin
 from runner.capability.transport.logstore import FolderLogStore
 from runner.capability.transport.salts import FileSaltStore
 from runner.kernel.capabilities import Capabilities
@@ -355,11 +355,10 @@ class Runtime:
 
     def _open_trace(self, salts: SaltStore, *, successor: str | None = None) -> Trace:
         signer = self._keys.signer()
-        store = FolderLogStore(self._places.trace, self._places.pin)
-        if named_successor(store) is not None:
-            raise TraceError("this book ended with its device key. Fix: finish it with `akaion keys rotate`")
+        if self._places.signer is None:  # a signer process holds the head of its one book
+            claim_key(self._places.claim, self._places.trace)
         return Trace.open(
-            store=store,
+            store=FolderLogStore(self._places.trace, self._places.pin),
             signer=signer,
             salts=salts,
             clock=SystemClock(),

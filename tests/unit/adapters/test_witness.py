@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from runner.adapters.witness.judge import SIZE, Reply, Seen, Trusted, Witness
 from runner.adapters.witness.memory import FolderMemory
-from runner.adapters.witness.server import WitnessServer
+from runner.adapters.witness.server import MAX_CONNECTIONS, WitnessServer
 from runner.kernel.errors import TraceError
 from runner.perimeter.trace.cosign import (
     AddCheckpoint,
@@ -284,3 +284,15 @@ def test_i7_of_a_body_without_one_bounded_length_not_a_byte_is_read(
     with socket.create_connection(address, timeout=5) as peer:
         peer.sendall(head.encode())
         assert peer.recv(1 << 16).startswith(b"HTTP/1.1 413 ")
+
+
+def test_i7_the_oldest_connection_gives_way_so_that_nobody_is_kept_away(address: tuple[str, int]) -> None:
+    """A peer that opens connections and says nothing keeps no more of them than there are places."""
+    idle = [socket.create_connection(address, timeout=5) for _ in range(3 * MAX_CONNECTIONS)]
+    try:
+        assert post(address, request(0, LEAVES[:5]))[0] == 200
+        given_way = idle[: len(idle) + 1 - MAX_CONNECTIONS]
+        assert [peer.recv(1) for peer in given_way] == [b""] * len(given_way)
+    finally:
+        for peer in idle:
+            peer.close()

@@ -35,7 +35,7 @@ def read_bytes(path: Path) -> bytes:
     if not os.path.lexists(path):
         return b""
     with opening("file"):
-        data = read_regular(path)
+        data = read_regular(path, most=_MAX_TEXT + 1)
     if len(data) > _MAX_TEXT:
         raise TraceError(f"{path.name} is too large for what it should be")
     return data

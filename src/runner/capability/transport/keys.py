@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The device key in a file, and the auditor's pin.
+"""The device key in a file, the auditor's pin, and which book a key is of.
 
 Owns the custody `file`: a 32-byte Ed25519 seed in hex, readable by its owner alone, never in the trace
 folder. Better ones stand behind the same ports, in `osring` and `signer`. Whoever reads this file can sign
 new logs in this device's name; the header says so with `custody`, and the verdict repeats it.
 """
 
+import fcntl
 import os
 import re
 import stat
@@ -107,6 +108,30 @@ class FileCustody:
             if os.path.lexists(self._next):
                 self._next.rename(self._path)
                 sync_folder(self._path.parent)
+
+
+def claim_key(note: Path, book: Path) -> None:
+    """Keep in the file `note`, beside a device key, that the key is that of `book`; durably, once for all.
+
+    A key is one book's, which bears its name: of two, each could be shown for the other, and both would pass.
+    Raises `TraceError` when the key is of another book, or the note cannot be read or made.
+    """
+    place = os.fsencode(book.resolve())
+    with opening("note of the device key"):
+        make_private_folder(note.parent)
+        folder = os.open(note.parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX)  # of two books that open at once, one comes first
+            if not os.path.lexists(note):
+                replace_file(note, note.with_name(f"{note.name}.tmp"), place)
+            claimed = read_regular(note)
+        finally:
+            close_synced(folder)
+    if claimed != place:
+        raise TraceError(
+            f"the device key is that of another record, in {os.fsdecode(claimed)!a}. Fix: name another "
+            f"folder in trace.keys, for a key of its own; if that record lies here now, remove {note}"
+        )
 
 
 def export_pin(verifier_key: str, target: Path, *, book: Path) -> None:

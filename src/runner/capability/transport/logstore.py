@@ -93,11 +93,11 @@ def write_all(handle: int, data: bytes) -> None:
         rest = rest[os.write(handle, rest) :]
 
 
-def read_regular(path: Path, flags: int = 0, *, synced: bool = False) -> bytes:
+def read_regular(path: Path, flags: int = 0, *, synced: bool = False, most: int = -1) -> bytes:
     """Return the bytes of a regular file, which are on the disk then if `synced`; raise `OSError`.
 
     Raises it for anything else too. Nothing waits here: a pipe in the place of a file would hold the runner
-    until somebody writes to it.
+    until somebody writes to it. No more than `most` bytes are read, if that is not negative.
     """
     handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | flags)
     if not stat.S_ISREG(os.fstat(handle).st_mode):
@@ -106,7 +106,7 @@ def read_regular(path: Path, flags: int = 0, *, synced: bool = False) -> bytes:
     with os.fdopen(handle, "rb") as file:
         if synced:
             sync_file(handle)
-        return file.read()
+        return file.read(most)
 
 
 def replace_file(target: Path, temporary: Path, data: bytes) -> None:

@@ -44,7 +44,14 @@ from runner.perimeter.trace.records import (
     TaskStart,
     Unverifiable,
 )
-from runner.perimeter.trace.recover import ReadLog, check_head, encode_pin, log_name, read_last
+from runner.perimeter.trace.recover import (
+    ReadLog,
+    check_head,
+    encode_pin,
+    log_name,
+    named_successor,
+    read_last,
+)
 from runner.perimeter.trace.shape import IS_ID
 
 MAX_RECORDS: Final = 100_000
@@ -146,11 +153,12 @@ class Trace:
 
         A log that was interrupted is left as it is and accounted for by a `recovery` record. Raises
         `TraceUnavailable` when another process writes or the disk fails, and `TraceError` when the book does
-        not agree with its pin or a fact is outside the vocabulary.
+        not agree with its pin, ended with its device key, or a fact is outside the vocabulary.
         """
         with _failures("the book cannot be opened"):
             store.acquire()
             try:
+                _refuse_ended(store)
                 last = read_last(store, book=facts.book, device=signer.public_key)
                 trace = cls(
                     store=store, signer=signer, salts=salts, clock=clock, entropy=entropy, facts=facts
@@ -549,6 +557,12 @@ class Trace:
             raise TraceUnavailable("the system's random bytes are too few, or repeat themselves")
         self._drawn = drawn[:_ID_BYTES]
         return drawn
+
+
+def _refuse_ended(store: LogStore) -> None:
+    """Raise `TraceError` for a book whose last log hands over to another device key: no log follows it."""
+    if named_successor(store) is not None:
+        raise TraceError("this book ended with its device key. Fix: finish it with `akaion keys rotate`")
 
 
 def _refuse_late(now: int, before: int | None) -> None:
