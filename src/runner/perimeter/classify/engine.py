@@ -45,6 +45,7 @@ EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 _RANK: Final = {view: rank for rank, view in enumerate(View)}
 """Of two readings of one place, the more literal first."""
 
+_NO_LESS: Final = {least: tuple(each for each in DataClass if each >= least) for least in DataClass}
 _NEVER: Final = r"[^\x00-\xff]"
 """A pattern that no folded text matches."""
 
@@ -180,20 +181,26 @@ def _mentioned(mention: Mention, reading: Reading) -> Hit:
 
 
 def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:
-    """Return the spans in order, none inside another of its kind; of two in one place the more literal.
+    """Return the spans in order, none inside another of its kind and class or more; of two the more literal.
 
     A disguised one never hides one in the clear inside it: the place of the latter is exact.
     """
     ordered = sorted(spans, key=lambda span: (span.start, -span.end, span.kind, _RANK[span.view]))
-    literal: dict[str, int] = {}
-    disguised: dict[str, int] = {}
+    literal: dict[tuple[str, DataClass], int] = {}
+    disguised: dict[tuple[str, DataClass], int] = {}
     kept: list[Span] = []
     for span in ordered:
-        kind, end, clear = span.kind, span.end, is_clear(span.view)
-        if end > literal.get(kind, -1) and (clear or end > disguised.get(kind, -1)):
-            (literal if clear else disguised)[kind] = end
+        clear = is_clear(span.view)
+        if not _reach(literal, span) and (clear or not _reach(disguised, span)):
+            (literal if clear else disguised)[span.kind, span.data_class] = span.end
             kept.append(span)
     return tuple(kept)
+
+
+def _reach(ends: Mapping[tuple[str, DataClass], int], span: Span) -> bool:
+    """Say whether one of the kind of `span`, and of its class or more, ends no sooner."""
+    kind, end = span.kind, span.end
+    return any(ends.get((kind, data_class), -1) >= end for data_class in _NO_LESS[span.data_class])
 
 
 def _version(rules: Sequence[Rule], registers: Registers) -> str:

@@ -49,7 +49,7 @@ _FIRM_ENDS: Final = (
     r"University|Hotel|Garage|Motors|Builders|Services|Industries|Laboratories|Pharmaceuticals|Brothers|Bros\.?)"
 )
 _STREET: Final = (
-    r"(?i:via(?:le)?|v\.le|p\.(?:zz)?a|piazza(?:le|letta)?|p\.le|corso|c\.so|largo|l\.go|vicolo|vico|salita|"
+    r"(?i:via(?:le)?|v\.le|p\.(?:zz)?a|piazz(?:a|ale|etta|aletta)|p\.le|corso|c\.so|largo|l\.go|vicolo|vico|salita|"
     r"strada|s\.da|lungomare|lungarno|lungotevere|contrada|c\.da|localita'?|loc\.|borgo|galleria|calle|fondamenta|"
     r"frazione|fraz\.|rione|traversa|vialetto|str\.|borgata|riviera|cascina|circonvallazione|campiello|rampa|"
     r"sestiere|stradone|passaggio|discesa|piaggia|vocabolo|zona industriale)"

@@ -21,7 +21,7 @@ WORD: Final = (
     r"(?:[A-Z]' ?)?[A-Z](?:[a-z]{1,24}(?:['\-]?[A-Z][a-z]{1,24}){0,2}|[A-Z']{1,24}(?:-[A-Z]{2,24})?)"
 )
 _PARTICLE: Final = (
-    r"(?:d[eia]|del(?:l[aoe])?|de[i']|dall?[ao]?|l[oai]|van(?: de[nr]?)?|von|te[nr]|el|al|bin|ben)"
+    r"(?:d[eia]|del(?:l[aoe])?|de[i']|dall?[ao]?|l[oai]|van(?: de[nr]?)?|von|[dt]e[nr]|el|al|bin|ben)"
 )
 _NEXT: Final = rf"(?: (?:{_PARTICLE} )?(?:{WORD}|[A-Z]\.))"
 _FULL: Final = rf"{WORD}{_NEXT}{{1,3}}"
@@ -75,6 +75,8 @@ _NO_CASE: Final = r"(?:$|[^0-9A-Za-z ]| (?:$|[^v]|v[^ .]))"
 _CALLED: Final = rf"(?:{_ROLES})|(?i:{'|'.join(_LISTS['called'])})"
 """Behind these one word is a name. The words of roles count in small letters: in headings they are titles."""
 _CALLED_NAME: Final = rf"(?:(?:D[eia]|Del(?:l[ao])?|L[aoe]|Van(?: de[nr])?|El|St\.) )?{WORD}{_NEXT}{{0,3}}"
+_ACTING: Final = f"(?i:{'|'.join(_LISTS['acting'])})"
+"""Before these one word is a name: what persons do, and whose kin they are."""
 _FILE: Final = r"(?i:pdf|docx?|odt|rtf|txt|xlsx?|csv|eml|msg|p7m|zip|jpe?g|png|tiff?)"
 """The ends of the names of files that a practice keeps."""
 
@@ -139,6 +141,13 @@ PERSONS: Final = (
         trigger=rf"{_EDGE}(?:{_CALLED})(?: di)? [A-Z]",
         check=names.called_name,
         stands=names.stands_called,
+    ),
+    _person(
+        "person-acting",
+        rf"{_EDGE}({_CALLED_NAME}),? (?:{_ACTING})(?:$|[^a-z])",
+        trigger=rf"[A-Z][A-Za-z'\-]*[a-z],? (?:{_ACTING})",
+        check=names.called_name,
+        stands=names.stands_freely,
     ),
     _person(
         "person-in-a-file-name",

@@ -37,7 +37,8 @@ _BY_SHAPE: Final = "person-by-shape"
 
 
 _LONGER: Final = frozenset({"professional", "address", _FIRM})
-"""Kinds that overrule a client called by surname whose surname is a part of them: "avv. Giulia Rossini"."""
+"""Kinds that overrule a client called by surname who is a part of them: "avv. Giulia Rossini". So does the
+whole name of a client of that surname: it says which of them is meant."""
 
 
 def overruled(spans: Sequence[Span]) -> frozenset[Span]:
@@ -53,6 +54,8 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
         if span.kind == _FIRM:
             firms[span.start] = max(span.end, firms.get(span.start, 0))
     longer = sorted((span.start, span.end) for span in spans if span.kind in _LONGER)
+    named = [span for span in spans if span.kind == "client" and span.rule != ALONE]
+    edges = {span.start for span in named} | {span.end for span in named}
     around = sorted((span.start, span.end) for span in spans if _is_around(span))
     return frozenset(
         span
@@ -61,6 +64,7 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
         or (span.kind == "person" and (firms.get(span.start, 0) >= span.end or _inside(span, around)))
         or (span.rule == _BY_SHAPE and _inside(span, inside))
         or (span.rule == ALONE and _inside(span, longer, by=1))
+        or (span.rule == ALONE and not edges.isdisjoint((span.start, span.end)))
     )
 
 

@@ -104,6 +104,17 @@ def test_a_surname_alone_is_of_the_class_of_its_line() -> None:
     assert by.classify("Studio Rossini").data_class is DataClass.C0
 
 
+def test_the_whole_name_says_which_client_of_that_surname_is_meant() -> None:
+    """I8: one of C3 in the middle of the name of another counts all the same."""
+    clients = [("Mario Rossini", DataClass.C2), ("Ada Rossini", DataClass.C3), ("Ida Bardelli", DataClass.C3)]
+    listed = [Listed(file="f", line=1, names=(name,), data_class=said) for name, said in clients]
+    by = Classifier(registers=compile_registers(clients=listed, own=(), public=(), key=b"k" * 32))
+    classes = [
+        by.classify(text).data_class for text in ("Mario Rossini", "Rossini", "Mario Bardelli Rossini")
+    ]
+    assert classes == [DataClass.C2, DataClass.C3, DataClass.C3]
+
+
 def test_no_part_of_a_firm_is_looked_for_by_itself() -> None:
     assert called("Bardelli ha firmato", classifier("Officine Bardelli S.r.l.")) == []
 

@@ -108,7 +108,8 @@ def test_a_candidate_is_checked_once_for_all_rules_and_readings() -> None:
     assert asked == ["123456", "654321"]
 
 
-def test_what_a_rule_has_found_is_not_checked_by_another_of_its_kind() -> None:
+def test_what_a_rule_has_found_is_not_checked_by_another_of_its_kind_and_class() -> None:
+    """I8: what stands inside something of a lower class still counts."""
     asked: list[str] = []
 
     def check(candidate: str) -> int:
@@ -123,8 +124,9 @@ def test_what_a_rule_has_found_is_not_checked_by_another_of_its_kind() -> None:
     rules = [rule("one", "[0-9]{6}"), rule("two", "[3-9]{2,4}"), rule("higher", "[4]", DataClass.C3)]
     found = Classifier(rules).classify("123456 9999").spans
     assert asked == ["123456", "9999", "4"]
-    assert [(span.start, span.rule) for span in found] == [(0, "one"), (7, "two")]
-    assert Classifier(rules).classify("123456").data_class is DataClass.C2
+    assert [(span.start, span.rule) for span in found] == [(0, "one"), (3, "higher"), (7, "two")]
+    assert Classifier(rules).classify("123456").data_class is DataClass.C3
+    assert Classifier(rules).classify("123 56").data_class is DataClass.C2
 
 
 def test_the_verdicts_that_are_kept_are_bounded() -> None:
