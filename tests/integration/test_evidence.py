@@ -331,6 +331,8 @@ def test_p1_what_a_person_let_go_counts_as_what_it_was_and_what_was_redacted_as_
     """Else personal content that left by a yes would be told as internal: to Art. 33 it is personal."""
     told = golden_statements("studio")
     assert [each["code"] for each in told["left"]] == ["sent", "sent_by_tool", "sent_lowered", "sent_lowered"]
+    (by_tool,) = [each for each in told["left"] if each["code"] == "sent_by_tool"]
+    assert by_tool["values"]["backend"] == "fetch_page"
     by = [(each["code"], each["values"]["by"], each["values"]["from"]) for each in told["lowered"]]
     assert by == [("lowered_by_rule", "", "C2"), ("lowered_by_person", "user", "C2")]
     (breach,) = [each for each in told["art33"] if each["code"] == "breach_left"]

@@ -13,6 +13,7 @@ from runner.kernel.ports import Approver, Classifier, Locality, Root, ServerChec
 from runner.kernel.tiers import WITHOUT_NATIVE, Tier
 from runner.perimeter.classify import EchoIndex
 from runner.perimeter.client import Registration, SealedClient
+from runner.perimeter.fetching import Outlet
 from runner.perimeter.gate import Perimeter
 from runner.perimeter.opinions import Opinions
 from runner.perimeter.policy import Policy, ToolGrant
@@ -105,6 +106,7 @@ def make_world() -> Callable[..., World]:
         echo: EchoIndex | None = None,
         fragments: Classifier | None = None,
         tiers: tuple[Tier, ...] = WITHOUT_NATIVE,
+        outlet: Outlet | None = None,
     ) -> World:
         embedder = ScriptedEmbedder(replies=vectors)  # type: ignore[arg-type]  # any scripted reply
         backend = ScriptedBackend(replies=replies)  # type: ignore[arg-type]  # any scripted reply
@@ -166,6 +168,7 @@ def make_world() -> Callable[..., World]:
             approver=approver,
             opinions=opinions,
             reader=TextCallReader(),
+            outlet=outlet,
         )
         client = perimeter.seal(backend, embedder=embedder)
         return World(

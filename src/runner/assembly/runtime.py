@@ -25,7 +25,7 @@ from runner.assembly.places import book_name, custody_of, device_vkey, places_of
 from runner.assembly.policy import missing_sandbox, policy_of
 from runner.assembly.registrations import registrations_of
 from runner.assembly.rules import rules_for
-from runner.assembly.tools import by_name, shipped_tools
+from runner.assembly.tools import by_name, outlet_of, shipped_tools
 from runner.capability.home import akaion_home, make_home
 from runner.capability.profile import ProfileSource, read_profile
 from runner.capability.textcalls import TextCallReader
@@ -322,6 +322,7 @@ class Runtime:
                 opinions=self._opinions,
                 findings=FileFindings(akaion_home() / FINDINGS),
                 reader=TextCallReader(),
+                outlet=outlet_of(self.config),
             )
             self._resources = opening.pop_all()
         return self

@@ -14,10 +14,13 @@ from runner.capability.tools.commandrules import command_rules
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.tools.shell import NAME as SHELL
 from runner.capability.tools.shell import Shell
+from runner.capability.tools.web import WebFetch
+from runner.capability.transport.web import WebTransport
 from runner.capability.vault.tool import SearchDocuments
 from runner.kernel.config import Config
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.ports import Effect, Tool
+from runner.perimeter.fetching import Outlet
 from runner.perimeter.grants import Blame
 
 
@@ -42,7 +45,12 @@ def by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
 def shipped_tools(config: Config, source: ProfileSource) -> tuple[Tool, ...]:
     """Return the tools that the runner ships, as the grants of `config`, read from `source`, want them."""
     search = SearchDocuments(vault=vault_of(source))
-    return ListDir(), ReadFile(), SearchText(), search, _shell(config)
+    return ListDir(), ReadFile(), SearchText(), search, _shell(config), WebFetch()
+
+
+def outlet_of(config: Config) -> Outlet:
+    """Return the one way of tools to the network, under the ceiling of `config`."""
+    return Outlet(transport=WebTransport(), ceiling=config.perimeter.ceiling)
 
 
 def _shell(config: Config) -> Shell:

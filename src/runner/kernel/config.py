@@ -20,6 +20,7 @@ from runner.kernel.sections import (
     SinkConfig,
 )
 from runner.kernel.sections import Section as _Section
+from runner.kernel.web import is_host, is_plain_path
 
 _NAME: Final = NAME_FORM
 _WORD: Final = r"^[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}$"
@@ -82,6 +83,17 @@ class GrantedPath(_Section):
     """Whether redaction may lower the class that files have by default. It never lowers a declared one."""
 
 
+class GrantedHost(_Section):
+    """A host that pages may be asked of: a name, or `*.` and what names end in."""
+
+    host: str = Field(min_length=1)
+    paths: tuple[str, ...] | None = Field(default=None, min_length=1)
+    """Prefixes of paths, by whole segments; None for every path."""
+    port: int | None = Field(default=None, ge=1, le=65535)
+    unsafe_plain_http: bool = False
+    """Whether http will do: then anybody on the way reads what is asked, and writes what is answered."""
+
+
 class Grant(_Section):
     """One tool, and the limits on its arguments. A tool without a grant is denied."""
 
@@ -96,6 +108,8 @@ class Grant(_Section):
     network: Literal[False] | None = None
     trusted: bool = False
     """For a host program's own tool only: the practice vouches for it, and the verdict names it."""
+    hosts: tuple[GrantedHost, ...] | None = None
+    """For the web tool: where pages may be asked for. None or an empty list allows nothing."""
     calls: int | None = Field(default=None, ge=1, le=10_000)
     """How many calls one task gets."""
     arguments: Mapping[str, LimitsConfig] | None = None
@@ -108,9 +122,19 @@ class Grant(_Section):
     @field_validator("paths", mode="before")
     @classmethod
     def _accept_plain_paths(cls, value: Any) -> Any:  # noqa: ANN401 - parse step: untrusted data
-        if not isinstance(value, list | tuple):
-            return value
-        return tuple({"path": item} if isinstance(item, str) else item for item in value)
+        return _short(value, "path")
+
+    @field_validator("hosts", mode="before")
+    @classmethod
+    def _accept_plain_hosts(cls, value: Any) -> Any:  # noqa: ANN401 - parse step: untrusted data
+        return _short(value, "host")
+
+
+def _short(value: Any, key: str) -> Any:  # noqa: ANN401 - parse step: untrusted data
+    """Return `value` with each plain text in it as a section that says only its `key`."""
+    if not isinstance(value, list | tuple):
+        return value
+    return tuple({key: item} if isinstance(item, str) else item for item in value)
 
 
 class PolicyConfig(_Section):
@@ -394,6 +418,7 @@ def _cross_checks(config: Config) -> _Mistakes:
     yield from _egress_mistakes(config)
     yield from _inference_mistakes(config.inference)
     yield from _grant_mistakes(config.policy)
+    yield from _web_mistakes(config)
     yield from _opinion_mistakes(config)
 
 
@@ -410,6 +435,23 @@ def _egress_mistakes(config: Config) -> _Mistakes:
     elif remote is not None and config.perimeter.ceiling is None:
         fix = "set it to C0 or C1, or remove inference.remote"
         yield (ceiling, "a remote backend is configured but nothing may leave", fix)
+
+
+def _web_mistakes(config: Config) -> _Mistakes:
+    """Yield a mistake for each grant of hosts where nothing may leave, and for each that is no host."""
+    for index, grant in enumerate(config.policy.grants):
+        where: tuple[str | int, ...] = ("policy", "grants", index, "hosts")
+        if grant.hosts and config.perimeter.ceiling is None:
+            fix = "set perimeter.max_egress_class to C1, with profile: attached or appliance, or remove hosts"
+            yield (where, "hosts are granted, but nothing may leave", fix)
+        for number, entry in enumerate(grant.hosts or ()):
+            if not is_host(entry.host):
+                problem = "this is no host's name in lower case"
+                fix = "write a whole name such as www.example.org, or *.example.org for every name below it"
+                yield ((*where, number, "host"), problem, fix)
+            if not all(map(is_plain_path, entry.paths or ())):
+                problem = "a prefix begins with one /, and has no dots for a segment and no escapes of signs"
+                yield ((*where, number, "paths"), problem, "write prefixes such as /docs")
 
 
 def _inference_mistakes(inference: InferenceConfig) -> _Mistakes:

@@ -76,18 +76,28 @@ class WireRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WireReply:
-    """An answer as it arrives: `status` as in HTTP, `chunks` of body bytes in order."""
+    """An answer as it arrives: `status` as in HTTP, `chunks` of body bytes in order.
+
+    `headers` are names in lower case with their values, in order; a transport without any leaves them out.
+    """
 
     status: int
     chunks: AsyncIterator[bytes] = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """A whole reply to a question about a server itself: `status` as in HTTP, `body` its bytes."""
+    """A whole reply: `status` as in HTTP, `body` its bytes, `headers` as in `WireReply`."""
 
     status: int
     body: bytes = field(repr=False)
+    headers: tuple[tuple[str, str], ...] = field(default=(), repr=False)
+
+    def header(self, name: str) -> str | None:
+        """Return the value of the header `name`, in lower case; None where it is not there exactly once."""
+        values = [value for each, value in self.headers if each == name]
+        return values[0] if len(values) == 1 else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -28,6 +28,7 @@ from runner.kernel.messages import JsonObject, ToolSpec
 from runner.kernel.opinions import Opinion
 from runner.kernel.probing import Canary, Heard
 from runner.kernel.tiers import CallFailure
+from runner.kernel.web import Url
 
 
 class Clock(Protocol):
@@ -420,6 +421,27 @@ class Tool(Protocol):
 
     def run(self, call: GrantedCall) -> ToolOutput:
         """Do it, in a worker thread; raise `ToolError` with a message fit for the model."""
+
+
+@runtime_checkable
+class WebTool(Tool, Protocol):
+    """A tool that asks for a page: pure, as a codec is. The perimeter judges, records and sends what it asks.
+
+    Nobody calls its `run`: it has no way out of its own.
+    """
+
+    @property
+    def url_argument(self) -> str:
+        """The name of the argument that is the page's address."""
+
+    def request(self, url: Url) -> WireRequest:
+        """Return the exact bytes that ask for `url`: to its own host and for its own target."""
+
+    def read(self, call: GrantedCall, url: Url, answer: Answer) -> ToolOutput:
+        """Return what stands in the `answer` of `url`, where `call` led. Done in a worker thread.
+
+        Raises `ToolError` for what is no page.
+        """
 
 
 # --- the record --------------------------------------------------------------------------------------

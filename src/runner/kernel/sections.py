@@ -37,12 +37,13 @@ class LimitsConfig(Section):
 
 
 class VouchConfig(Section):
-    """What stands for a critical value that the user did not name. Exactly one of the first four."""
+    """What stands for a critical value that the user did not name. Exactly one of the first five."""
 
     values: tuple[Value, ...] | None = Field(default=None, min_length=1)
     up_to: float | None = Field(default=None, gt=0)
     lookup: ToolName | None = None
     source: ToolName | None = None
+    unread: Literal[True] | None = None
     field: str | None = Field(default=None, min_length=1)
     """With `lookup`: the member of a record that is the value."""
     key: str | None = Field(default=None, min_length=1)
@@ -52,10 +53,10 @@ class VouchConfig(Section):
 
     @model_validator(mode="after")
     def _is_one(self) -> "VouchConfig":
-        kinds = (self.values, self.up_to, self.lookup, self.source)
+        kinds = (self.values, self.up_to, self.lookup, self.source, self.unread)
         if sum(kind is not None for kind in kinds) != 1:
             problem = "this says not one thing that vouches, but none or several"
-            raise ValueError(problem, "write one of values, up_to, lookup and source in each item")
+            raise ValueError(problem, "write one of values, up_to, lookup, source and unread in each item")
         if self.lookup is None and (self.field is not None or self.key is not None):
             raise ValueError("field and key say where a lookup looks", "add lookup, or remove them")
         if self.key is not None and self.field is None:

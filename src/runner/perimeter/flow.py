@@ -11,7 +11,9 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Final, assert_never
 
+from runner.kernel.labels import Integrity
 from runner.kernel.messages import Json, JsonObject
+from runner.kernel.web import Place, parse_url, place_of
 from runner.perimeter.flows import (
     Case,
     Limits,
@@ -20,6 +22,7 @@ from runner.perimeter.flows import (
     NamedSource,
     Sink,
     SinkKind,
+    Unread,
     UpTo,
     Vouch,
 )
@@ -88,8 +91,14 @@ def _keeps(leaf: Json, limits: Limits, said: str) -> bool:
         limits.minimum is None or (number is not None and number >= limits.minimum),
         limits.maximum is None or (number is not None and number <= limits.maximum),
         not limits.named or is_named(leaf, said),
+        limits.places is None or (text is not None and _lies_in(text, limits.places)),
     )
     return all(kept)
+
+
+def _lies_in(text: str, places: tuple[Place, ...]) -> bool:
+    url = parse_url(text)
+    return url is not None and place_of(url, places) is not None
 
 
 def _missing(sink: Sink, case: Case, arguments: JsonObject, known: Known) -> tuple[str, ...]:
@@ -130,6 +139,8 @@ def _holds(vouch: Vouch, leaf: Json, known: Known) -> bool:
                 result.tool == vouch.tool and result.by_user and is_named(leaf, result.text)
                 for result in known.results
             )
+        case Unread():
+            return known.mark.integrity is Integrity.USER
         case _:
             assert_never(vouch)
 

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import Json
+from runner.kernel.web import Place
 
 
 class SinkKind(StrEnum):
@@ -33,7 +34,8 @@ class Limits:
     """What each text and number of one argument must be, whoever chose it. None: anything.
 
     `beneath` are paths, of which it is one or lies below one; `hosts` those of an address that it must be;
-    `pattern` is RE2 and matches the whole of it; `named` says that the user named it.
+    `pattern` is RE2 and matches the whole of it; `named` says that the user named it. `places` are where a
+    page lies whose address it must be.
     """
 
     enum: tuple[Json, ...] | None = None
@@ -44,6 +46,7 @@ class Limits:
     minimum: float | None = None
     maximum: float | None = None
     named: bool = False
+    places: tuple[Place, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +84,12 @@ class NamedSource:
     tool: str
 
 
-Vouch: TypeAlias = Listed | UpTo | LookedUp | NamedSource
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """The model composed the value in a task that has read nothing yet: of the user's own words."""
+
+
+Vouch: TypeAlias = Listed | UpTo | LookedUp | NamedSource | Unread
 """What stands for a critical value that the user did not name. Each is a choice of who wrote the profile."""
 Case: TypeAlias = Mapping[str, tuple[Vouch, ...]]
 """Arguments that are critical, payload or not, each with what may vouch for it."""

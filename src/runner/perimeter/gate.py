@@ -28,8 +28,10 @@ from runner.kernel.ports import (
     Locality,
     Tool,
 )
+from runner.kernel.web import Url, place_of
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.declassify import Subtraction
+from runner.perimeter.fetching import Outlet
 from runner.perimeter.fixed import exact_text, fixed_backend, fixed_embedder
 from runner.perimeter.opening import Opening
 from runner.perimeter.opinions import Opinions
@@ -39,9 +41,10 @@ from runner.perimeter.probe import at_first_need, grade_address, grade_server
 from runner.perimeter.probing import Probe, probe_backend
 from runner.perimeter.recent import RecentSends
 from runner.perimeter.redact import Redactor
-from runner.perimeter.release import Checked, Rules, judge
+from runner.perimeter.release import BackendTerms, Checked, Rules, judge
 from runner.perimeter.sealed import claim_witness
 from runner.perimeter.task import Examined, Task, examine
+from runner.perimeter.texts import values_of
 from runner.perimeter.toolbox import SealedTools
 from runner.perimeter.trace import records
 from runner.perimeter.trace.commit import caps_digest
@@ -74,8 +77,10 @@ class Perimeter:
         opinions: Opinions | None = None,
         findings: FindingStore | None = None,
         reader: CallReader | None = None,
+        outlet: Outlet | None = None,
     ) -> None:
         self.policy = policy
+        self.outlet = outlet
         self.trace = trace
         self.clock = clock
         self.approver = approver
@@ -221,6 +226,45 @@ class Perimeter:
             schema=schema,
             parts=parts,
         )
+
+    def release_page(self, wire: WireRequest, label: Label, tool: str, url: Url) -> Release:
+        """Return whether the bytes of `wire` may ask for `url`, an address composed of content so labelled.
+
+        The grant of `tool` must hold its place, whoever named it. What the name of a host says is judged
+        where the grant leaves a part of it open. With what was asked lately, nothing may be split over
+        addresses. Total, as `release`.
+        """
+        try:
+            grant = self.policy.grants[tool]
+            place, sink = place_of(url, grant.places), grant.flow.sink
+            if place is None or sink is None or (wire.address, wire.path) != (url.address, url.target):
+                return Denied(reason="address-not-registered", data_class=label.data_class)
+            ceiling = None if self.outlet is None else self.outlet.ceiling
+            terms = BackendTerms(
+                name=tool,
+                local=False,
+                address=url.address,
+                ceiling=None if ceiling is None else min(ceiling, sink.ceiling),
+                any_host=place.is_open,
+            )
+            parts = values_of(wire)
+            return judge(
+                wire,
+                label,
+                terms=terms,
+                locality=Locality.REMOTE,
+                rules=self._rules,
+                parts=(*self._recent.before(tool, parts), *parts),
+            )
+        except Exception:  # noqa: BLE001 - I7: any fault at all closes, and what it was about counts as C3
+            return Denied(reason="fault.release", data_class=DataClass.C3)
+
+    def record_page(self, sent: records.Egress, task: str, tool: str, wire: WireRequest) -> None:
+        """Put a send of `tool` on record, and keep what it says for the next; raise `TraceError`."""
+        self.trace.append(sent, task=task)
+        if sent.decision != "denied":
+            with self._recording:
+                self._recent.remember(tool, values_of(wire))
 
     @property
     def declassification(self) -> bool:

@@ -94,8 +94,9 @@ def compile_policy(
             path_arguments=frozenset(tool.path_arguments),
             roots=tuple(roots),
             ask=grant.approval == "ask",
+            url_argument=offer.url_argument,
             binaries=getattr(tool, "binaries", None),
-            flow=FREE if remarks else flow_of(grant),
+            flow=FREE if remarks else flow_of(offer),
         )
         mistakes += _program_mistakes(grant, tool, where, blame)
     mistakes += _matters_that_overlap(grants, compiled, blame)

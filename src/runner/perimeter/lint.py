@@ -12,7 +12,8 @@ from typing import Final
 
 from runner.kernel.config import Config, Grant
 from runner.kernel.ports import Effect
-from runner.perimeter.policy import Policy
+from runner.perimeter.hosts import is_shared
+from runner.perimeter.policy import Policy, ToolGrant
 
 _TOP: Final = 2
 """A path of at most this many parts, the root included, holds much that nobody thinks of."""
@@ -76,6 +77,7 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
             means="network: false is not enforced for a program's own tool: it runs in this process",
             fix="remove the line, and trust the tool only if it opens no connection",
         )
+    yield from _pages((*where, "hosts"), compiled)
     for number, root in enumerate(compiled.roots):
         place, path = (*where, "paths", number), PurePath(root.path)
         yield from _wide(place, path, homes)
@@ -93,6 +95,29 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
                 means=f"{root.path} lies inside a folder of another tool: one file has two names, and what "
                 "one tool finds the other cannot read back",
                 fix="grant the same folder to all",
+            )
+
+
+def _pages(where: tuple[str | int, ...], grant: ToolGrant) -> Iterator[Finding]:
+    """Yield what is too wide in where `grant` lets pages be asked for."""
+    if grant.url_argument is not None and not grant.places:
+        yield Finding(
+            where=where,
+            means=f"{grant.tool} asks for pages and is granted no host: every call is denied",
+            fix="name the hosts under hosts, or remove the grant",
+        )
+    for number, place in enumerate(grant.places):
+        if place.is_open and is_shared(place.host[2:]):
+            yield Finding(
+                where=(*where, number, "host"),
+                means=f"anybody may have a name below {place.host[2:]}, and read what is asked there",
+                fix="name the hosts that are meant, or the ending that one organisation owns",
+            )
+        if place.plain:
+            yield Finding(
+                where=(*where, number, "unsafe_plain_http"),
+                means=f"anybody on the way to {place.host} can read what is asked, and change what is said",
+                fix="remove the line, if the host answers by https",
             )
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Final, TypeAlias, assert_never
 
 from runner.kernel.labels import DataClass, Integrity
+from runner.kernel.web import Place, is_prefix
 from runner.perimeter.flow import is_beneath, same
 from runner.perimeter.flows import (
     Case,
@@ -21,6 +22,7 @@ from runner.perimeter.flows import (
     Reads,
     Sink,
     SinkKind,
+    Unread,
     UpTo,
     Vouch,
 )
@@ -78,6 +80,9 @@ def _of_limits(was: Limits, now: Limits) -> Iterator[str]:
         yield f"outside {', '.join(was.beneath)}"
     if was.hosts is not None and not set(now.hosts or ("",)) <= set(was.hosts):
         yield f"at other hosts than {', '.join(was.hosts)}"
+    if was.places is not None:
+        new = (place for place in now.places or () if not any(_covers(old, place) for old in was.places))
+        yield from (f"at {place_in_words(place)}" for place in new)
     if was.pattern is not None and now.pattern != was.pattern:
         yield "of another form"
     for name, word, sign in (
@@ -90,6 +95,21 @@ def _of_limits(was: Limits, now: Limits) -> Iterator[str]:
             yield f"{word} than {old}"
     if was.named and not now.named:
         yield "that the user did not name"
+
+
+def place_in_words(place: Place) -> str:
+    """Return where pages may be asked for."""
+    host = f"every host below {place.host[2:]}" if place.is_open else place.host
+    port = "" if place.port is None else f" port {place.port}"
+    paths = "" if "/" in place.paths else f" below {', '.join(place.paths)}"
+    return f"{host}{port}{paths}{', without encryption too' if place.plain else ''}"
+
+
+def _covers(old: Place, new: Place) -> bool:
+    """Return whether all that lies in `new` lies in `old`."""
+    named = new.host == old.host or (old.is_open and new.host.endswith(old.host[1:]))
+    paths = all(any(is_prefix(path, prefix) for prefix in old.paths) for path in new.paths)
+    return named and old.port == new.port and old.plain >= new.plain and paths
 
 
 def _is_within(values: tuple[object, ...] | None, others: tuple[object, ...]) -> bool:
@@ -160,5 +180,7 @@ def _vouch_in_words(vouch: Vouch) -> str:
             return f"{vouch.field or 'an item'} that {vouch.tool} returned{key}{where}"
         case NamedSource():
             return f"what {vouch.tool} returned for what the user named"
+        case Unread():
+            return "that the model made up before it read anything"
         case _:
             assert_never(vouch)

@@ -15,6 +15,7 @@ from typing import Final
 
 from runner.kernel.messages import Json
 from runner.kernel.shown import is_seen
+from runner.kernel.web import Url
 
 _GLUE: Final = frozenset("._@-/\\:+%~#?&=$*")
 """Signs that join letters and digits to one word: a name, a path, an address, a number with its unit."""
@@ -88,6 +89,11 @@ def is_named(value: Json, said: str) -> bool:
             return _stands_in(value, said) or _is_named_day(value, said)
         case _:
             return False
+
+
+def spelling_of(url: Url, said: str) -> str | None:
+    """Return how `said` names the page at `url`; None if it does not."""
+    return next((spelling for spelling in url.spellings if is_named(spelling, said)), None)
 
 
 def addresses_in(text: str) -> tuple[str, ...]:

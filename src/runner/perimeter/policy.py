@@ -19,9 +19,11 @@ from runner.kernel.commands import CommandRules, Refused, parse_command
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
 from runner.kernel.messages import JsonObject, ToolCall
 from runner.kernel.ports import Effect, GrantedCall, Root
+from runner.kernel.web import Place, parse_url
 from runner.perimeter.flow import keeps_limits, unvouched
 from runner.perimeter.flows import FREE, Flow
 from runner.perimeter.known import NOTHING_KNOWN, Known
+from runner.perimeter.named import spelling_of
 from runner.perimeter.validate import fits, plain
 
 MATTERS_MEET: Final = "matters-meet"
@@ -47,6 +49,8 @@ class ToolGrant:
     path_arguments: frozenset[str] = frozenset()
     roots: tuple[Root, ...] = ()
     ask: bool = False
+    url_argument: str | None = None
+    """The argument that is the address of a page; None for a tool that asks for none."""
     binaries: Mapping[str, CommandRules] | None = None
     """The programs that may be started, by name; None for a tool that starts none."""
     flow: Flow = FREE
@@ -56,6 +60,12 @@ class ToolGrant:
     def rule(self) -> str:
         """The name of this grant in decisions and in the record."""
         return f"grant.{self.tool}"
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where pages may be asked for."""
+        limits = self.flow.limits.get(self.url_argument or "")
+        return () if limits is None else limits.places or ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,8 +143,22 @@ def needs_a_person(policy: Policy, call: ToolCall, known: Known = NOTHING_KNOWN)
 
     Raises `KeyError` for a tool without a grant.
     """
-    sink = policy.grants[call.tool].flow.sink
-    return () if sink is None else unvouched(sink, call.arguments, known)
+    grant = policy.grants[call.tool]
+    carried = _carried(grant, call.arguments, known.said)
+    return () if grant.flow.sink is None else unvouched(grant.flow.sink, carried, known)
+
+
+def _carried(grant: ToolGrant, arguments: JsonObject, said: str) -> JsonObject:
+    """Return those of `arguments` that a sink carries away: for a page, its address and nothing else.
+
+    The address is spelled as the user did, if the user named that page.
+    """
+    if grant.url_argument is None:
+        return arguments
+    text = arguments.get(grant.url_argument)
+    url = parse_url(text) if isinstance(text, str) else None
+    spelled = None if url is None else spelling_of(url, said)
+    return {grant.url_argument: spelled or text}
 
 
 def call_key(call: ToolCall) -> str:

@@ -8,14 +8,15 @@ anybody may write into vouches for nothing.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
-from runner.kernel.config import Grant
+from runner.kernel.config import Grant, GrantedHost
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import Json, JsonObject
-from runner.kernel.ports import Effect, Tool
+from runner.kernel.ports import Effect, Tool, WebTool
 from runner.kernel.sections import LimitsConfig, ReadsConfig, SinkConfig, VouchConfig
+from runner.kernel.web import Place
 from runner.perimeter.flow import host_of, is_beneath
 from runner.perimeter.flows import (
     Case,
@@ -27,6 +28,7 @@ from runner.perimeter.flows import (
     Reads,
     Sink,
     SinkKind,
+    Unread,
     UpTo,
     Vouch,
 )
@@ -46,12 +48,25 @@ class Offer:
     tool: Tool
     is_host: bool
 
+    @property
+    def url_argument(self) -> str | None:
+        """The argument that is the address of a page, for a tool that the perimeter asks pages for."""
+        return self.tool.url_argument if isinstance(self.tool, WebTool) and not self.is_host else None
 
-def flow_of(grant: Grant) -> Flow:
-    """Return what `grant`, in which `remarks_on` finds nothing, says of arguments, results and sinks."""
+
+def flow_of(offer: Offer) -> Flow:
+    """Return what a grant, in which `remarks_on` finds nothing, says of arguments, results and sinks.
+
+    Of a tool that asks for pages, hosts limit the address, where none named allows none.
+    """
+    grant, url_argument = offer.grant, offer.url_argument
     reads = grant.reads
+    limits = {name: _limits(limits) for name, limits in (grant.arguments or {}).items()}
+    if url_argument is not None:
+        places = tuple(map(_place, grant.hosts or ()))
+        limits[url_argument] = replace(limits.get(url_argument, Limits()), places=places)
     return Flow(
-        limits={name: _limits(limits) for name, limits in (grant.arguments or {}).items()},
+        limits=limits,
         reads=None if reads is None else _reads(reads),
         sink=None if grant.sink is None else _sink(grant.sink),
         calls=grant.calls,
@@ -65,14 +80,40 @@ def remarks_on(offer: Offer, grants: Sequence[Grant]) -> Iterator[Remark]:
         yield from _of_name(("arguments", name), name, has)
         for key, problem, fix in _of_limits(limits):
             yield ("arguments", name, key), problem, fix
-    if grant.reads is not None and not offer.is_host:
+    if grant.reads is not None and not offer.is_host and offer.url_argument is None:
         problem = "what a shipped tool returns is known: this is for a program's own"
         yield ("reads",), problem, "remove this key, and name classes under paths"
     if grant.sink is None and offer.tool.effect is Effect.NET and not offer.is_host:
         fix = "add sink: {to: network, max_class: ...}, and payload for what may be the model's own words"
         yield (), "this tool carries its arguments to the network, and no sink says up to which class", fix
+    yield from _of_pages(offer)
     if grant.sink is not None:
         yield from _of_sink(grant.sink, has, {each.tool: each for each in grants})
+
+
+def _of_pages(offer: Offer) -> Iterator[Remark]:
+    """Yield what the grant of a tool that asks for pages may not say, or that of one that asks for none."""
+    grant, argument = offer.grant, offer.url_argument
+    if argument is None:
+        if grant.hosts is not None:
+            yield ("hosts",), "this tool asks for no page", "remove this key"
+        return
+    for key, said in (
+        ("integrity", grant.reads is not None and grant.reads.integrity != "untrusted"),
+        ("minted", grant.reads is not None and bool(grant.reads.minted)),
+    ):
+        if said:
+            yield ("reads", key), "a page is anybody's, and vouches for nothing", "remove this line"
+    if grant.sink is None:
+        return
+    if grant.sink.to != "network":
+        yield ("sink", "to"), "this tool carries its arguments to the network", "write to: network"
+    if grant.sink.max_class == "C3":
+        problem = "a task that has seen what is privileged asks nobody outside"
+        yield ("sink", "max_class"), problem, "write C1, or C2"
+    if grant.sink.payload:
+        problem = "whom a page is asked of is critical, and so is what the address says; nothing else leaves"
+        yield ("sink", "payload"), problem, "remove this key; cases may say what else vouches for an address"
 
 
 def _arguments_of(tool: Tool) -> JsonObject:
@@ -143,6 +184,10 @@ def _limits(limits: LimitsConfig) -> Limits:
     return Limits(**dict(limits))
 
 
+def _place(host: GrantedHost) -> Place:
+    return Place(host=host.host, paths=host.paths or ("/",), port=host.port, plain=host.unsafe_plain_http)
+
+
 def _sink(sink: SinkConfig) -> Sink:
     return Sink(
         kind=SinkKind(sink.to),
@@ -163,6 +208,8 @@ def _vouch(vouch: VouchConfig) -> Vouch:
         return LookedUp(tool=vouch.lookup, field=vouch.field, key=vouch.key, where=vouch.where)
     if vouch.source is not None:
         return NamedSource(tool=vouch.source)
+    if vouch.unread:
+        return Unread()
     raise AssertionError("a vouch says one thing: its section was judged")
 
 
@@ -202,11 +249,11 @@ def _case(case: Case) -> dict[str, object]:
     return {name: [[type(each).__name__, _words(each)] for each in vouches] for name, vouches in case.items()}
 
 
-def _words(value: Limits | Vouch) -> dict[str, object]:
+def _words(value: Limits | Vouch | Place) -> dict[str, object]:
     """Return the members of a frozen value that say something, in the types of JSON."""
     members = {name: getattr(value, name) for name in value.__slots__}
     return {name: each for name, each in members.items() if each is not None and each is not False}
 
 
 def _text(value: object) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), default=_words)

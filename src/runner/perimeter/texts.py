@@ -56,6 +56,11 @@ def texts_of(wire: WireRequest, *, host: bool) -> Iterator[Text]:
         yield from _body(wire)
 
 
+def values_of(wire: WireRequest) -> tuple[str, ...]:
+    """Return the texts of the path and query of `wire` over which something may be split."""
+    return tuple(text.text for text in _path(wire.path) if text.is_value)
+
+
 def texts_of_schema(schema: JsonObject) -> Iterator[Text]:
     """Yield every text in `schema`: a codec may write it as a grammar, and there in pieces."""
     stack: list[tuple[str | None, object]] = [(None, schema)]

@@ -16,14 +16,27 @@ import anyio
 import anyio.to_thread
 
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
-from runner.kernel.errors import ToolError, raises_bare
+from runner.kernel.errors import ToolError, TraceError, raises_bare
 from runner.kernel.labels import DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
-from runner.kernel.ports import Approver, Effect, Excerpt, Root, Tool, ToolOutput, Veil
+from runner.kernel.ports import (
+    Approver,
+    Effect,
+    Excerpt,
+    GrantedCall,
+    Root,
+    Tool,
+    ToolOutput,
+    Veil,
+    WebTool,
+)
+from runner.kernel.web import parse_url
 from runner.perimeter.aside import aside
 from runner.perimeter.asking import ask_person
+from runner.perimeter.fetching import NOT_PLAIN, Fetch, PageDenied, PageGate, fetch
 from runner.perimeter.flows import Reads
 from runner.perimeter.known import NOTHING_KNOWN, Known, provenance
+from runner.perimeter.named import spelling_of
 from runner.perimeter.policy import (
     MATTERS_MEET,
     NO_MATTER,
@@ -42,7 +55,6 @@ from runner.perimeter.question import approval_request
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import FILE_DEFAULT, REDACTED_DEFAULT, Task
 from runner.perimeter.trace import records
-from runner.perimeter.trace.log import Trace
 from runner.perimeter.validate import is_bounded, plain
 from runner.perimeter.withhold import withhold
 
@@ -87,12 +99,8 @@ class _Seen:
         )
 
 
-class Workshop(Protocol):
+class Workshop(PageGate, Protocol):
     """The part of the perimeter that sealed tools work through."""
-
-    @property
-    def trace(self) -> Trace:
-        """The record."""
 
     @property
     def policy(self) -> Policy:
@@ -251,10 +259,18 @@ class SealedTools(Sealed):
         trace.append(started, task=task.id)
         await self._to_disk()
         status: Literal["ok", "error"] = "ok"
+        rule = ""
         try:
-            run = partial(tool.run, replace(granted, veil=veil, named=named))
-            output = await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
+            if isinstance(tool, WebTool) and effect is Effect.NET:
+                output = await fetch(self._workshop, self._page(tool, granted, decision, task), task)
+            else:
+                run = partial(tool.run, replace(granted, veil=veil, named=named))
+                output = await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
             _check_output(output)
+        except TraceError:
+            raise
+        except PageDenied as denial:
+            status, rule, output = "error", denial.rule, ToolOutput(text=f"{DENIED}{denial}")
         except ToolError as error:
             status, output = "error", ToolOutput(text=f"error: {error}")
         except Exception as error:  # noqa: BLE001 - a tool's fault must not carry its payload further (I12)
@@ -282,8 +298,35 @@ class SealedTools(Sealed):
             task.ledger.returned(call.tool, call.arguments, text, block.label)
             source = join_labels(residues).data_class
             await aside(partial(task.remember, text, source), size=len(text))
+        said: Literal["ok", "error", "denied"] = "denied" if rule else status
         return ToolReply(
-            status=status, block=block, excerpts=output.excerpts, unread=output.unread, withheld=withheld
+            status=said,
+            block=block,
+            excerpts=output.excerpts,
+            unread=output.unread,
+            rule=rule,
+            withheld=withheld,
+        )
+
+    def _page(self, tool: WebTool, call: GrantedCall, decision: records.PolicyDecision, task: Task) -> Fetch:
+        """Return what `call`, which may run, asks for, with the label of whoever composed the address.
+
+        A page that the user named is the user's; any other address is made of all that the task has seen.
+        Raises `PageDenied` for what is no address: the policy lets none pass.
+        """
+        text = call.arguments.get(tool.url_argument)
+        url = parse_url(text) if isinstance(text, str) else None
+        if url is None:
+            raise PageDenied(NOT_PLAIN)
+        known = task.ledger.known(task.mark)
+        named = spelling_of(url, known.said) is not None
+        return Fetch(
+            tool=tool,
+            call=call,
+            url=url,
+            label=known.spoken if named else task.mark,
+            inputs=(task.goal.id if named else task.peak.id,),
+            call_id=decision.call_id,
         )
 
     def _decision(
@@ -421,13 +464,14 @@ def _effect_label(effect: Effect, roots: Sequence[Root], reads: Reads | None) ->
     A file tool returns what lies under its `roots`; without any, what nobody classified. The network returns
     public pages from anyone. A program says what stands in those `roots`, in words that no one answers for. A
     host tool, and a program that nothing confines, return whatever is at hand, which nobody classified,
-    unless the grant of a host tool says what it `reads`.
+    unless the grant of a host tool says what it `reads`; so may that of a tool that asks for pages.
     """
     match effect:
         case Effect.READ | Effect.WRITE:
             return Label() if roots else Label(default=FILE_DEFAULT)
         case Effect.NET:
-            return Label(integrity=Integrity.UNTRUSTED)
+            declared = DataClass.C0 if reads is None else reads.data_class
+            return Label(declared=declared, integrity=Integrity.UNTRUSTED)
         case Effect.RUN:
             return replace(Label() if roots else Label(default=FILE_DEFAULT), integrity=Integrity.UNTRUSTED)
         case Effect.HOST if reads is not None:

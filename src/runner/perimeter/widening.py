@@ -15,7 +15,7 @@ from runner.kernel.config import Config, InferenceConfig, LocalInference, Remote
 from runner.kernel.labels import DataClass
 from runner.kernel.ports import Root
 from runner.perimeter.flows import FREE
-from runner.perimeter.loosened import loosened, sink_in_words
+from runner.perimeter.loosened import loosened, place_in_words, sink_in_words
 from runner.perimeter.policy import Policy, ToolGrant
 from runner.perimeter.task import FILE_DEFAULT
 
@@ -151,7 +151,7 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
         grant, was = new.grants[tool], old.grants.get(tool)
         if was is None:
             asks = ", after a yes to each call" if grant.ask else ""
-            words = f"{_roots_in_words(grant)}{sink_in_words(grant.flow.sink)}"
+            words = f"{_reach_in_words(grant)}{sink_in_words(grant.flow.sink)}"
             yield _Difference(permits=f"{tool} may be called{asks}: {words}")
             yield from _programs(grant, replace(grant, binaries=None))
             for permits, _ in loosened(tool, FREE, grant.flow):
@@ -209,7 +209,10 @@ def _class_in_words(root: Root) -> str:
     return f"{_class_of(root).name} by default" if root.declared is None else f"class {root.declared.name}"
 
 
-def _roots_in_words(grant: ToolGrant) -> str:
+def _reach_in_words(grant: ToolGrant) -> str:
+    """Return where a tool that is new may read, or ask for pages."""
+    if grant.url_argument is not None:
+        return f"it asks for pages at {', '.join(map(place_in_words, grant.places)) or 'no host'}"
     return ", ".join(map(_root_in_words, grant.roots)) or "it reaches no folder"
 
 

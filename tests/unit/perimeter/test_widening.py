@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.capability.tools.web import WebFetch
 from runner.kernel.config import Config, parse_config
 from runner.kernel.decisions import Deny
 from runner.kernel.errors import Mistake
 from runner.kernel.labels import Label
 from runner.kernel.messages import Block, BlockKind, ToolCall
-from runner.kernel.ports import Effect
+from runner.kernel.ports import Effect, Tool
 from runner.kernel.sections import Section
 from runner.perimeter.grants import compile_policy
 from runner.perimeter.lint import lint
@@ -22,7 +23,8 @@ from runner.perimeter.policy import decide, narrow
 from runner.perimeter.widening import Permissions, newly_permitted, no_longer_permitted
 from runner.testing import FakeTool
 
-TOOLS = {name: FakeTool(name=name) for name in ("read_file", "search_text", "list_dir")}
+FILE_TOOLS = {name: FakeTool(name=name) for name in ("read_file", "search_text", "list_dir")}
+TOOLS: dict[str, Tool] = {**FILE_TOOLS, "web_fetch": WebFetch()}
 BASE: dict[str, Any] = {
     "profile": "attached",
     "perimeter": {"max_egress_class": "C0", "classifier": "local:second"},
@@ -236,6 +238,10 @@ COMPARED: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
 }
 """Keys that can widen, each with a change of it that does: laid over the base, and over that."""
 COMPARED_ELSEWHERE: Final[Mapping[str, str]] = {
+    **dict.fromkeys(
+        (f"policy.grants.hosts.{key}" for key in ("host", "paths", "port", "unsafe_plain_http")),
+        "test_i1_where_more_pages_may_be_asked_for_is_said",
+    ),
     "policy.grants.commands": "programs are compared in tests/integration/test_shell.py",
     "policy.grants.sandbox": "is the effect of the shell, RUN_FREE without one",
     "policy.grants.reads": "test_i1_a_new_tool_is_said_with_what_its_results_count_for_and_what_may_leave",
@@ -377,8 +383,49 @@ def test_a_new_tool_is_said_with_where_it_carries_things() -> None:
     )
 
 
+HOSTS: Final[dict[str, tuple[list[Any], str]]] = {
+    "host": (["a.example.org", "b.example.org"], "at b.example.org"),
+    "ending": (["*.example.org"], "at every host below example.org"),
+    "path": ([{"host": "a.example.org", "paths": ["/x", "/y"]}], "at a.example.org below /x, /y"),
+    "port": ([{"host": "a.example.org", "port": 8443}], "at a.example.org port 8443"),
+    "plain": (
+        [{"host": "a.example.org", "unsafe_plain_http": True}],
+        "at a.example.org, without encryption too",
+    ),
+}
+NARROW_HOST: Final[dict[str, list[Any]]] = {
+    **{name: ["a.example.org"] for name in ("host", "port", "plain")},
+    "ending": ["a.example.org", "*.b.example.org"],
+    "path": [{"host": "a.example.org", "paths": ["/x"]}],
+}
+
+
+def asking_for_pages(hosts: list[Any]) -> Permissions:
+    sink = {"to": "network", "max_class": "C1"}
+    return permissions({"policy": {"grants": [{"tool": "web_fetch", "hosts": hosts, "sink": sink}]}})
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_i1_where_more_pages_may_be_asked_for_is_said(name: str) -> None:
+    hosts, words = HOSTS[name]
+    old, new = asking_for_pages(NARROW_HOST[name]), asking_for_pages(hosts)
+    assert newly_permitted(old, new) == (f"web_fetch may be given url {words}; before: a limit on it",)
+    assert (newly_permitted(new, old) == ()) is (name != "port")
+    assert newly_permitted(asking_for_pages([]), new)
+
+
+def test_i1_a_new_tool_that_asks_for_pages_is_said_with_where() -> None:
+    said = newly_permitted(permissions({"policy": {"grants": []}}), asking_for_pages(["*.example.org"]))
+    assert said == (
+        (
+            "web_fetch may be called: it asks for pages at every host below example.org; it carries content "
+            "up to class C1 to network"
+        ),
+    )
+
+
 _PATHS = st.lists(st.sampled_from(["/s", "/s/a", "/s/a/b", "/s/ab", "/t"]), max_size=3, unique=True)
-_GRANTS = st.dictionaries(st.sampled_from(sorted(TOOLS)), st.tuples(_PATHS, st.booleans()), max_size=3)
+_GRANTS = st.dictionaries(st.sampled_from(sorted(FILE_TOOLS)), st.tuples(_PATHS, st.booleans()), max_size=3)
 
 
 def granting(grants: Mapping[str, tuple[list[str], bool]]) -> Permissions:
@@ -389,7 +436,7 @@ def granting(grants: Mapping[str, tuple[list[str], bool]]) -> Permissions:
     return permissions({"policy": {"grants": data}})
 
 
-@given(old=_GRANTS, new=_GRANTS, tool=st.sampled_from(sorted(TOOLS)))
+@given(old=_GRANTS, new=_GRANTS, tool=st.sampled_from(sorted(FILE_TOOLS)))
 def test_i1_a_call_that_only_the_new_profile_lets_pass_never_goes_unsaid(
     old: Mapping[str, tuple[list[str], bool]], new: Mapping[str, tuple[list[str], bool]], tool: str
 ) -> None:
@@ -452,6 +499,29 @@ def test_a_profile_that_says_what_it_means_has_no_finding() -> None:
 )
 def test_i1_what_is_hardly_meant_is_found_at_its_field(change: Mapping[str, Any], where: str) -> None:
     assert findings(change) == {where}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "where"),
+    [
+        ([], {"hosts"}),
+        (["a.example.org", "*.example.org", "*.example.it", "*.comune.example.it"], set()),
+        (["*.com"], {"hosts.0.host"}),
+        (["a.example.org", "*.co.uk"], {"hosts.1.host"}),
+        (["*.github.io", "*.s3.amazonaws.com"], {"hosts.0.host", "hosts.1.host"}),
+        ([{"host": "a.example.org", "unsafe_plain_http": True}], {"hosts.0.unsafe_plain_http"}),
+    ],
+    ids=["none", "right", "an ending of many", "a country", "a provider", "plain"],
+)
+def test_i1_where_pages_are_hardly_meant_to_be_asked_for_is_found(hosts: list[Any], where: set[str]) -> None:
+    judged = asking_for_pages(hosts)
+    config = judged.config.model_copy(
+        update={
+            "perimeter": parse_config(plain(merged(BASE, REGISTER)), file="t", locate=lambda _: 0).perimeter
+        }
+    )
+    found = {".".join(map(str, each.where)) for each in lint(config, judged.policy, homes=["/people/anna"])}
+    assert found == {f"policy.grants.0.{each}" for each in where}
 
 
 def test_p3_a_tool_of_the_program_is_a_finding_until_somebody_vouches_for_it() -> None:

@@ -264,10 +264,12 @@ def _print_run(run: Run) -> None:
     print_facts(output(), _facts(run))
     print_line(output(), "On record", "bold")
     columns = ("seq", "time (UTC)", "kind", "decision", "class", "backend, tool", "why, how")
-    print_table(output(), columns, map(_step, run.entries))
+    tools = {each.word("call_id"): each.word("tool") for each in run.entries if each.kind == "tool_call"}
+    print_table(output(), columns, (_step(entry, tools) for entry in run.entries))
 
 
-def _step(entry: Entry) -> list[Text | str]:
+def _step(entry: Entry, tools: Mapping[str, str]) -> list[Text | str]:
+    """Return the row of `entry`; `tools` are those that were called, by the id of the call."""
     decision = entry.word("decision") or entry.word("outcome") or entry.word("status")
     if entry.kind == "approval":
         decision = "granted" if entry.is_set("granted") else "refused"
@@ -279,7 +281,7 @@ def _step(entry: Entry) -> list[Text | str]:
         entry.kind,
         Text(decision, style=style),
         entry.word("class"),
-        entry.word("backend") or entry.word("tool"),
+        entry.word("backend") or entry.word("tool") or tools.get(entry.word("call_id"), ""),
         ", ".join(filter(None, why)),
     ]
 

@@ -140,6 +140,15 @@ class _Story:
         """Return the record of what lowered the class of a send, if anything did."""
         return self._lowerings.get((sent.log, sent.word("declassify")))
 
+    def call(self, sent: Entry) -> Entry | None:
+        """Return the call of the tool that a send belongs to, if it belongs to one."""
+        return self._calls.get((sent.log, sent.word("call_id")))
+
+    def recipient(self, sent: Entry) -> str:
+        """Return the backend that a send is for, or the tool that sends it."""
+        call = self.call(sent)
+        return sent.word("backend") or ("" if call is None else call.word("tool"))
+
     def origin(self, sent: Entry) -> str:
         """Return the class of what left: before a person lowered it, after a rule took out what it found."""
         lowered = self.lowering(sent)
@@ -170,7 +179,7 @@ class _Story:
             lowered = self.lowering(sent)
             values = {**self._send(sent), "status": "none" if result is None else result.word("status")}
             values |= {} if lowered is None else {"from": lowered.word("from")}
-            known = (each for each in (sent, result, backend, lowered) if each is not None)
+            known = (each for each in (sent, result, backend, lowered, self.call(sent)) if each is not None)
             code = _send_code(sent, lowered)
             yield Statement(code=code, values=values, refs=tuple(map(ref, known)))
 
@@ -180,7 +189,8 @@ class _Story:
             match entry.kind, entry.word("decision"):
                 case "egress", "denied":
                     values = {**self._send(entry), "reason": entry.word("reason")}
-                    yield Statement(code="send_denied", values=values, refs=(ref(entry),))
+                    refs = tuple(map(ref, filter(None, (entry, self.call(entry)))))
+                    yield Statement(code="send_denied", values=values, refs=refs)
                 case "policy_decision", "deny":
                     calls: dict[str, str | int] = {
                         "time": shown_moment(entry.ts),
@@ -234,7 +244,7 @@ class _Story:
             "time": shown_moment(sent.ts),
             "bytes": sent.count("bytes") or 0,
             "class": sent.word("class"),
-            "backend": sent.word("backend"),
+            "backend": self.recipient(sent),
             "model": "" if backend is None else backend.word("model"),
             "locality": sent.word("locality"),
             "decision": sent.word("decision"),
@@ -284,9 +294,9 @@ def _affected(material: Material, story: _Story) -> Iterator[Statement]:
 
 def _recipients(story: _Story) -> Iterator[Statement]:
     """Yield each recipient that something left for."""
-    names = Counter((each.word("channel"), each.word("backend")) for each in story.left())
+    names = Counter((each.word("channel"), story.recipient(each)) for each in story.left())
     for channel, name in sorted(names):
-        sends = [e for e in story.left() if (e.word("channel"), e.word("backend")) == (channel, name)]
+        sends = [e for e in story.left() if (e.word("channel"), story.recipient(e)) == (channel, name)]
         values: dict[str, str | int] = {
             "backend": name,
             "sends": len(sends),

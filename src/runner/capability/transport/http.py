@@ -12,10 +12,10 @@ library logs nothing of an exchange, nor do the keys of a TLS session go to a fi
 import logging
 import re
 import ssl
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
-from typing import Final, Self
+from typing import Final, Self, TypeAlias
 
 import anyio
 import certifi
@@ -26,6 +26,8 @@ from runner.kernel.errors import Redirected, TransportError
 from runner.kernel.inference import Address, WireReply, WireRequest
 from runner.kernel.ports import Credential
 
+TrustStore: TypeAlias = ssl.SSLContext
+"""Which certificates count."""
 CONNECT_TIMEOUT_S: Final = 10.0
 MAX_REPLY_BYTES: Final = 64 << 20
 _OWN_HEADERS: Final = frozenset({"host", "content-length", "transfer-encoding", "connection"})
@@ -62,12 +64,12 @@ class HttpTransport:
         timeout_s: float,
         *,
         max_reply_bytes: int = MAX_REPLY_BYTES,
-        tls: ssl.SSLContext | None = None,
+        tls: TrustStore | None = None,
         unsafe_plain_http: bool = False,
     ) -> None:
         self._timeout_s = timeout_s
         self._max_reply_bytes = max_reply_bytes
-        self._tls = tls or _public_tls()
+        self._tls = tls or public_tls()
         self._unsafe_plain_http = unsafe_plain_http
 
     @asynccontextmanager
@@ -78,31 +80,16 @@ class HttpTransport:
         a compressed reply; iterating the reply raises it when the reply breaks off, takes too long or is too
         large.
         """
-        deadline = anyio.current_time() + self._timeout_s
-        async with _unlogged_at_its_end(verify=self._tls) as connection:
-            with _translated(wire.address, deadline):
-                response = await self._send(connection, wire, credential)
-            chunks = _Chunks(response, wire.address, deadline, self._max_reply_bytes)
-            try:
-                _refuse_unasked(response)
-                yield WireReply(status=response.status_code, chunks=chunks)
-            finally:
-                chunks.over = True
-                with _unlogged():
-                    await response.aclose()
-
-    async def _send(
-        self, connection: httpx.AsyncHTTPTransport, wire: WireRequest, credential: Credential | None
-    ) -> httpx.Response:
-        """Send `wire` to the first of its addresses that accepts a connection."""
-        for ip in (addresses := await self._pin(wire.address)):
-            request = _request(wire, credential, ip)
-            try:
-                return await connection.handle_async_request(request)
-            except (httpx.ConnectError, httpx.ConnectTimeout):
-                if ip == addresses[-1]:
-                    raise
-        raise TransportError(f"the host of {wire.address} has no address")
+        async with exchanged(
+            wire,
+            credential=credential,
+            pin=self._pin,
+            tls=self._tls,
+            timeout_s=self._timeout_s,
+            limit=self._max_reply_bytes,
+        ) as reply:
+            _refuse_unasked(reply)
+            yield reply
 
     async def _pin(self, address: Address) -> tuple[IP, ...]:
         """Return the addresses to connect to: resolved once, so what is checked is what is used."""
@@ -113,6 +100,52 @@ class HttpTransport:
         if plain and not all(ip.is_loopback for ip in addresses):
             raise TransportError(f"{address} is not on this machine: use https")
         return addresses
+
+
+@asynccontextmanager
+async def exchanged(
+    wire: WireRequest,
+    *,
+    credential: Credential | None,
+    pin: Callable[[Address], Awaitable[tuple[IP, ...]]],
+    tls: TrustStore,
+    timeout_s: float,
+    limit: int,
+) -> AsyncIterator[WireReply]:
+    """Send `wire` to an address that `pin` names, and yield the reply, whatever it says: the core of both.
+
+    `pin` says once which addresses the host has, in order, or raises `TransportError`; no other is dialled.
+    `timeout_s` and `limit`, in bytes, are those of `HttpTransport`. Raises `TransportError`.
+    """
+    deadline = anyio.current_time() + timeout_s
+    async with _unlogged_at_its_end(verify=tls) as connection:
+        with _translated(wire.address, deadline):
+            response = await _sent(connection, wire, credential, await pin(wire.address))
+        chunks = _Chunks(response, wire.address, deadline, limit)
+        try:
+            headers = tuple((name.lower(), value) for name, value in response.headers.multi_items())
+            yield WireReply(status=response.status_code, chunks=chunks, headers=headers)
+        finally:
+            chunks.over = True
+            with _unlogged():
+                await response.aclose()
+
+
+async def _sent(
+    connection: httpx.AsyncHTTPTransport,
+    wire: WireRequest,
+    credential: Credential | None,
+    addresses: Sequence[IP],
+) -> httpx.Response:
+    """Send `wire` to the first of `addresses` that accepts a connection."""
+    for ip in addresses:
+        request = _request(wire, credential, ip)
+        try:
+            return await connection.handle_async_request(request)
+        except (httpx.ConnectError, httpx.ConnectTimeout):
+            if ip == addresses[-1]:
+                raise
+    raise TransportError(f"the host of {wire.address} has no address")
 
 
 class _Chunks:
@@ -167,15 +200,15 @@ def _host(address: Address) -> str:
     return f"{host}:{address.port}" if address.port else host
 
 
-def _refuse_unasked(response: httpx.Response) -> None:
+def _refuse_unasked(reply: WireReply) -> None:
     """Raise `Redirected` for a redirect, which names an unjudged address; refuse unasked compression."""
-    if response.is_redirect or 300 <= response.status_code < 400:  # noqa: PLR2004 - RFC 9110, section 15.4
-        raise Redirected(response.status_code)
-    if response.headers.get("content-encoding", "identity") != "identity":
+    if 300 <= reply.status < 400:  # noqa: PLR2004 - RFC 9110, section 15.4
+        raise Redirected(reply.status)
+    if any(name == "content-encoding" and value != "identity" for name, value in reply.headers):
         raise TransportError("the server compressed its reply, which was not asked for")
 
 
-def _public_tls() -> ssl.SSLContext:
+def public_tls() -> TrustStore:
     """Return a context that trusts the public authorities and takes nothing from the environment.
 
     `ssl.create_default_context` would write the session's keys to the file that `SSLKEYLOGFILE` names.
@@ -196,7 +229,7 @@ def _unlogged() -> Iterator[None]:
 
 
 @asynccontextmanager
-async def _unlogged_at_its_end(verify: ssl.SSLContext) -> AsyncIterator[httpx.AsyncHTTPTransport]:
+async def _unlogged_at_its_end(verify: TrustStore) -> AsyncIterator[httpx.AsyncHTTPTransport]:
     """Yield a connection of the HTTP library; a server may keep it open, and its end is not logged."""
     connection = httpx.AsyncHTTPTransport(verify=verify, trust_env=False, retries=0)
     try:
