@@ -784,7 +784,7 @@ GRANT = record_of(
 )
 BEYOND_POLICY = matches(  # what is denied whatever a policy says
     "arguments-unbounded|no-call-left|origin-unknown|refused-before|restored-value-to-sink|too-many-questions"
-    "|tool-not-granted"
+    "|tool-not-granted|write-behind-veil"
 )
 
 
@@ -804,6 +804,15 @@ def parse_policy(line: bytes) -> Policy:
         raise ValueError("not a policy")
     digest = hashlib.sha256(b"akaion-policy/1\x00" + line).hexdigest()
     return Policy(digest, {grant["tool"]: grant for grant in grants})
+
+
+def most_written(grant: Body, said: Body) -> str:
+    """Return the highest class of what a call may write: that of the folder, at most the grant's highest."""
+    if grant["effect"] != "write":
+        return "C3"
+    roots = [root for root in grant["roots"] if isinstance(root, dict)]
+    highest = max((str(root.get("declared") or "C2") for root in roots), default="C3")
+    return min(str(said.get("into", "C3")), highest)
 
 
 def policy_answer(grants: Dict[str, Body], body: Body) -> Tuple[str, str]:
@@ -827,6 +836,7 @@ def policy_answer(grants: Dict[str, Body], body: Body) -> Tuple[str, str]:
         ("path-outside-grant", True, "inside"),
         ("above-sink", "sink" in grant and body["class"] > grant["sink"]["max_class"], None),
         ("no-path-granted", grant["roots"], "reached"),
+        ("above-folder", body["class"] > most_written(grant, said), None),
     ):
         if applies and not (premise and said.get(premise, rule != name)):
             return "deny", name

@@ -22,7 +22,6 @@ AVAILABLE: Final = sys.platform == "linux" and platform.machine() == "x86_64"
 _TRACEME, _CONT_SYSCALL, _GETREGS, _SETREGS, _SETOPTIONS = 0, 24, 12, 13, 0x4200
 _SYSGOOD_EXITKILL: Final = 0x1 | 0x100000
 _SYSCALL_STOP: Final = signal.SIGTRAP | 0x80
-_AT_FDCWD: Final = 2**32 - 100
 
 # number: (name, position of the path or of the handle among the arguments, is it a path)
 _CALLS: Final[dict[int, tuple[str, int, bool]]] = {
@@ -48,6 +47,8 @@ _CALLS: Final[dict[int, tuple[str, int, bool]]] = {
     87: ("unlink", 0, True),
     89: ("readlink", 0, True),
     90: ("chmod", 0, True),
+    91: ("chmod", 0, False),
+    93: ("chown", 0, False),
     217: ("getdents", 0, False),
     257: ("open", 1, True),
     258: ("mkdir", 1, True),
@@ -58,6 +59,7 @@ _CALLS: Final[dict[int, tuple[str, int, bool]]] = {
     267: ("readlink", 1, True),
     316: ("rename", 1, True),
     332: ("stat", 1, True),
+    437: ("openat2", 1, True),
 }
 SIZED: Final = frozenset({"read", "write", "pread", "pwrite"})
 """Calls that may do less than they were asked to."""
@@ -233,6 +235,8 @@ class _Tracer:
         at = self._text((first, second)[position]) if is_path else ""
         if not at:
             at = self._path_of(first)
+        elif position and not at.startswith("/"):  # below the handle of a folder
+            at = f"{self._path_of(first)}/{at}"
         if at != self.folder and not at.startswith(f"{self.folder}/"):
             return None
         creating = name == "open" and (second, third)[position] & os.O_CREAT

@@ -38,6 +38,7 @@ GRANTS = [
     grant("running"),
     {**grant("starting", paths=True, roots=True), "binaries": {"git": bb.hex64("rules")}},
     {**grant("sending"), "limits": {"to": '{"max_length":9}'}, "calls": 2, "sink": SINK},
+    {**grant("writing", paths=True, roots=True), "effect": "write"},
     {**grant("reaching", paths=True, roots=True), "sink": {**SINK, "max_class": "C0"}},
 ]
 POLICY = json.dumps({"grants": GRANTS}, sort_keys=True, separators=(",", ":")).encode()
@@ -88,6 +89,11 @@ RIGHT = {
     "seen more": decision("sending", "deny", "above-sink", fits=True, within=True, vouched=True, seen="C2"),
     "nobody vouches": decision("sending", "ask", "critical-not-named", within=True, vouched=False),
     "matters first": decision("reaching", "ask", "matters-meet", inside=True, meets=True, vouched=False),
+    "written": decision("writing", "allow", "grant.writing", inside=True, reached=1, into="C1", seen="C1"),
+    "written, not said": decision("writing", "allow", "grant.writing", seen="C1"),
+    "seen more than the folder holds": decision("writing", "deny", "above-folder", into="C0", seen="C1"),
+    "the same, not said": decision("writing", "deny", "above-folder", seen="C3"),
+    "not while redacted": decision("writing", "deny", "write-behind-veil", into="C2"),
     "no call left": decision("sending", "deny", "no-call-left", vouched=True),
     "not asked again": decision("sending", "deny", "refused-before", vouched=False),
     "not asked any more": decision("sending", "deny", "too-many-questions", vouched=False),
@@ -113,6 +119,16 @@ LIES = {
     "asked, vouched for": decision("sending", "ask", "critical-not-named", within=True, vouched=True),
     "a sink of a tool that is none": decision("running", "ask", "critical-not-named", vouched=False),
     "limits of a tool without": decision("running", "deny", "argument-outside-grant", within=False),
+    "written, having seen more": decision("writing", "allow", "grant.writing", into="C0", seen="C1"),
+    "written, having seen more than any folder": decision(
+        "writing", "allow", "grant.writing", into="C2", seen="C2"
+    ),
+    "the same, no folder said": decision("writing", "allow", "grant.writing", seen="C3"),
+    "written into a number": decision("writing", "allow", "grant.writing", into=3, seen="C3"),
+    "denied, having seen what the folder holds": decision(
+        "writing", "deny", "above-folder", into="C1", seen="C1"
+    ),
+    "a folder of a tool that writes none": decision("reading", "deny", "above-folder", into="C0", seen="C1"),
     "no call left, and yet": decision("sending", "allow", "no-call-left", vouched=True),
     "denied for a wrong reason": decision("running", "deny", "path-outside-grant", inside=True),
     "denied, and it fits": decision("running", "deny", "arguments-invalid", fits=True),

@@ -7,14 +7,14 @@ cannot be run has none (P2), and a denial never leads to another tier (I7). What
 back to it as a call, so that malformed arguments cannot spoil what follows: it sees results.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias, assert_never
 
 from runner.agent import prompts
 from runner.agent.session import INVALID, Session, is_invalid
 from runner.agent.steps import FailedStep, Stop, StopReason
-from runner.kernel.messages import Block, Json, JsonObject, ToolCall
+from runner.kernel.messages import Block, Json, JsonObject, ToolCall, ToolSpec
 from runner.kernel.tiers import Tier
 from runner.perimeter.client import AskedCall, Reply
 
@@ -22,6 +22,9 @@ FINISH: Final = prompts.FINISH
 CHOICE_TOKENS: Final = 32
 CALL_TOKENS: Final = 256
 """The most tokens of a choice, and of one call or several."""
+TEXT_TOKENS: Final = 1024
+"""The most tokens where a tool takes a text of `LONG` characters or more, which a model then writes."""
+LONG: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,9 +81,9 @@ async def _natively(session: Session) -> Proposal:
     """Offer the tools in the runtime's own protocol."""
     tools = tuple(session.tools.values())
     parts: _Parts = (prompts.NATIVE, *_situation(session), prompts.CALL)
-    reply = await session.attempt(*parts, tools=tools, max_tokens=CALL_TOKENS)
+    reply = await session.attempt(*parts, tools=tools, max_tokens=_room(tools))
     if is_invalid(reply):
-        reply = await session.attempt(*parts, tools=tools, max_tokens=CALL_TOKENS, after=reply)
+        reply = await session.attempt(*parts, tools=tools, max_tokens=_room(tools), after=reply)
     return _proposal(reply)
 
 
@@ -88,10 +91,10 @@ async def _as_text(session: Session) -> Proposal:
     """Describe the tools in words, and read calls in the reply; say once what was wrong with one."""
     tools = tuple(session.tools.values())
     parts: _Parts = (prompts.in_text(tools), *_situation(session), prompts.CALL)
-    reply = await session.attempt(*parts, in_text=tools, max_tokens=CALL_TOKENS)
+    reply = await session.attempt(*parts, in_text=tools, max_tokens=_room(tools))
     if is_invalid(reply):
         repair = prompts.repair(reply.failure, reply.where)
-        reply = await session.attempt(*parts, repair, in_text=tools, max_tokens=CALL_TOKENS, after=reply)
+        reply = await session.attempt(*parts, repair, in_text=tools, max_tokens=_room(tools), after=reply)
     return _proposal(reply)
 
 
@@ -107,12 +110,24 @@ async def _in_two_passes(session: Session) -> Proposal:
         return Answer()
     spec = session.tools[tool]
     filled = await session.held(
-        *situation, prompts.fill(spec), schema=spec.parameters, max_tokens=CALL_TOKENS
+        *situation, prompts.fill(spec), schema=spec.parameters, max_tokens=_room([spec])
     )
     if isinstance(filled, FailedStep):
         return filled
     call = ToolCall(tool=tool, arguments=filled.value, origin=filled.block)
     return Calls(calls=(AskedCall(call=call, said=filled.said),))
+
+
+def _room(tools: Iterable[ToolSpec]) -> int:
+    """Return how many tokens a call of one of `tools` may take."""
+    return TEXT_TOKENS if any(map(_takes_a_text, tools)) else CALL_TOKENS
+
+
+def _takes_a_text(tool: ToolSpec) -> bool:
+    arguments = tool.parameters.get("properties")
+    named = arguments.values() if isinstance(arguments, Mapping) else ()
+    longest = [each.get("maxLength") for each in named if isinstance(each, Mapping)]
+    return any(isinstance(length, int) and length >= LONG for length in longest)
 
 
 def _proposal(reply: Reply | FailedStep) -> Proposal:

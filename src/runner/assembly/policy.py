@@ -6,10 +6,14 @@ grant means (P2).
 """
 
 import os
+import sys
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
 
 from runner.assembly.blame import blame_of
 from runner.assembly.credentials import credential_file_of
+from runner.assembly.engines import weights_of
 from runner.assembly.places import own_folders, places_of
 from runner.assembly.rules import register_paths
 from runner.capability.home import akaion_home
@@ -20,6 +24,9 @@ from runner.kernel.errors import Mistake
 from runner.kernel.ports import Effect, Tool
 from runner.perimeter.grants import compile_policy
 from runner.perimeter.policy import Policy
+
+_PROGRAM: Final = Path(__file__).parents[1]
+"""The runner itself."""
 
 
 def policy_of(
@@ -33,7 +40,10 @@ def policy_of(
     credential = None if remote is None else credential_file_of(remote, source, places)
     untouchable = [*own_folders(places), *filter(None, (credential, places.signer))]
     registers = register_paths(config, source, places).values()
-    unwritable = (*untouchable, places.trace, akaion_home(), source.path, *registers)
+    local = config.inference.local
+    weights = None if local is None else weights_of(local, ("inference", "local", "model"), source)
+    own = (places.trace, akaion_home(), source.path, weights, Path(sys.prefix), _PROGRAM)
+    unwritable = (*untouchable, *own, *registers)
     return compile_policy(
         config.policy.grants,
         tools,

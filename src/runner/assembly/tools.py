@@ -11,6 +11,7 @@ from runner.capability.profile import ProfileSource
 from runner.capability.sandbox.bubblewrap import Bubblewrap
 from runner.capability.sandbox.unconfined import Unconfined
 from runner.capability.tools.commandrules import command_rules
+from runner.capability.tools.drafting import MoveToBin, PatchFile, WriteFile
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.tools.shell import NAME as SHELL
 from runner.capability.tools.shell import Shell
@@ -44,8 +45,8 @@ def by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
 
 def shipped_tools(config: Config, source: ProfileSource) -> tuple[Tool, ...]:
     """Return the tools that the runner ships, as the grants of `config`, read from `source`, want them."""
-    search = SearchDocuments(vault=vault_of(source))
-    return ListDir(), ReadFile(), SearchText(), search, _shell(config), WebFetch()
+    reading = (ListDir(), ReadFile(), SearchText(), SearchDocuments(vault=vault_of(source)))
+    return *reading, WriteFile(), PatchFile(), MoveToBin(), _shell(config), WebFetch()
 
 
 def outlet_of(config: Config) -> Outlet:

@@ -352,7 +352,8 @@ class Root:
 
     `identity` is which folder stood there when the grant was opened (None: not asked); another is refused.
     `declared` is the class the grant gives its files (None: the default for files decides, which redaction
-    may lower if the root is `redactable`).
+    may lower if the root is `redactable`). `written`: a grant lets a tool write there, above or below it:
+    what lies there may be made by a model.
     """
 
     alias: str
@@ -361,6 +362,7 @@ class Root:
     matter: str | None = None
     redactable: bool = False
     identity: Identity | None = None
+    written: bool = False
 
 
 Veil: TypeAlias = Callable[[Sequence[str]], Sequence[str]]

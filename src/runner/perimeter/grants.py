@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """From a profile's grants to the policy kernel's, with every mistake found at once.
 
-Owns what a grant may not say: a tool nobody has, write access to the perimeter's own files, any access
-to its keys. Leaves deciding to `policy.py`. Carries I1, I5 and P3: one alias is one folder in every tool, and
-a host tool is one whatever it claims. Pure: paths arrive resolved.
+Owns what a grant may not say: a tool nobody has, write access to the perimeter's own files, any access to its
+keys. Leaves deciding to `policy.py`. Carries I1, I5 and P3: one alias is one folder in every tool, and a host
+tool is one whatever it claims. Carries I8: a folder that a tool may write to is known as such in every grant.
+Pure: paths arrive resolved.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,9 +21,8 @@ from runner.kernel.labels import DataClass
 from runner.kernel.messages import Json, JsonObject
 from runner.kernel.ports import RELEASE, Effect, Identity, Root, Tool
 from runner.perimeter.flows import FREE
-from runner.perimeter.policy import Policy, ToolGrant
-from runner.perimeter.sinks import Offer, flow_document, flow_of, remarks_on
-from runner.perimeter.task import FILE_DEFAULT
+from runner.perimeter.policy import Policy, ToolGrant, class_of
+from runner.perimeter.sinks import Offer, Remark, flow_document, flow_of, remarks_on
 from runner.perimeter.trace.records import OTHER
 from runner.perimeter.validate import plain
 
@@ -74,19 +74,12 @@ def compile_policy(
             except ConfigError as error:
                 mistakes += error.mistakes
                 continue
-            if any(root.path == path for root in roots):
-                mistakes.append(blame(place, "this grant names the same place twice", "keep one of the two"))
-            elif any(_overlap(path, other) for other in untouchable):
-                problem, fix = "the perimeter's keys lie here", "grant a folder that does not hold them"
-                mistakes.append(blame(place, problem, fix))
-            elif writes and any(_overlap(path, other) for other in unwritable):
-                problem = "the perimeter's own files lie here and this grant may write"
-                fix = "grant a folder that holds neither profile, trace nor home"
-                mistakes.append(blame(place, problem, fix))
-            roots.append(_root(entry, path, aliases.of(path)))
+            remarks = _of_path(entry, path, roots, untouchable, unwritable if writes else None)
+            mistakes += [blame((*place, *key), problem, fix) for key, problem, fix in remarks]
+            roots.append(_root(entry, path, aliases.of(path), written=writes))
         offer = Offer(grant=grant, tool=tool, is_host=grant.tool in host_tools)
-        remarks = list(remarks_on(offer, grants))
-        mistakes += [blame((*where, *place), problem, fix) for place, problem, fix in remarks]
+        of_flow = list(remarks_on(offer, grants))
+        mistakes += [blame((*where, *key), problem, fix) for key, problem, fix in of_flow]
         compiled[grant.tool] = ToolGrant(
             tool=grant.tool,
             effect=Effect.HOST if grant.tool in host_tools else tool.effect,
@@ -96,13 +89,33 @@ def compile_policy(
             ask=grant.approval == "ask",
             url_argument=offer.url_argument,
             binaries=getattr(tool, "binaries", None),
-            flow=FREE if remarks else flow_of(offer),
+            flow=FREE if of_flow else flow_of(offer),
         )
         mistakes += _program_mistakes(grant, tool, where, blame)
     mistakes += _matters_that_overlap(grants, compiled, blame)
     if mistakes:
         raise ConfigError(mistakes)
     return Policy(grants=_with_highest_classes(compiled))
+
+
+def _of_path(
+    entry: GrantedPath,
+    path: str,
+    roots: Sequence[Root],
+    untouchable: Sequence[str],
+    unwritable: Sequence[str] | None,
+) -> Iterator[Remark]:
+    """Yield what is wrong with a path beside `roots`; `unwritable` is None where no tool writes to it."""
+    if any(root.path == path for root in roots):
+        yield (), "this grant names the same place twice", "keep one of the two"
+    elif any(_overlap(path, other) for other in untouchable):
+        yield (), "the perimeter's keys lie here", "grant a folder that does not hold them"
+    elif unwritable is not None and any(_overlap(path, other) for other in unwritable):
+        fix = "grant a folder that holds neither profile, trace nor home, nor the program itself"
+        yield (), "the perimeter's own files lie here and this grant may write", fix
+    elif unwritable is not None and entry.redactable:
+        problem = "what a tool writes here would count as C1 once nothing is found in it"
+        yield ("redactable",), problem, "remove this key"
 
 
 def _program_mistakes(grant: Grant, tool: Tool, where: Where, blame: Blame) -> Iterator[Mistake]:
@@ -181,6 +194,7 @@ def _grant_document(grant: ToolGrant) -> JsonObject:
             "declared": None if root.declared is None else root.declared.name,
             "matter": root.matter,
             "redactable": root.redactable,
+            **({"written": True} if root.written else {}),
         }
         for root in grant.roots
     ]
@@ -198,13 +212,14 @@ def _grant_document(grant: ToolGrant) -> JsonObject:
     return document
 
 
-def _root(entry: GrantedPath, path: str, alias: str) -> Root:
+def _root(entry: GrantedPath, path: str, alias: str, *, written: bool) -> Root:
     return Root(
         alias=alias,
         path=path,
         declared=None if entry.data_class is None else DataClass.parse(entry.data_class),
         matter=entry.matter,
         redactable=entry.redactable,
+        written=written,
     )
 
 
@@ -235,7 +250,7 @@ def _overlap(one: str, other: str) -> bool:
 def _with_highest_classes(grants: Mapping[str, ToolGrant]) -> dict[str, ToolGrant]:
     """Return `grants` with each root at the highest class that any root overlapping it has.
 
-    A root is redactable only if every root that overlaps it is.
+    A root is redactable only if every root that overlaps it is, and written if one of them is.
     """
     every = [root for grant in grants.values() for root in grant.roots]
     return {
@@ -246,8 +261,11 @@ def _with_highest_classes(grants: Mapping[str, ToolGrant]) -> dict[str, ToolGran
 
 def _raised(root: Root, every: Sequence[Root]) -> Root:
     overlapping = [other for other in every if _overlap(root.path, other.path)]
-    root = replace(root, redactable=all(other.redactable for other in overlapping))
+    root = replace(
+        root,
+        redactable=all(other.redactable for other in overlapping),
+        written=any(other.written for other in overlapping),
+    )
     if all(other.declared is None for other in overlapping):
         return root
-    classes = [FILE_DEFAULT if other.declared is None else other.declared for other in overlapping]
-    return replace(root, declared=max(classes))
+    return replace(root, declared=max(map(class_of, overlapping)))

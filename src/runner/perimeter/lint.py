@@ -10,10 +10,11 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
-from runner.kernel.config import Config, Grant
-from runner.kernel.ports import Effect
+from runner.kernel.config import Config, Grant, GrantedPath
+from runner.kernel.labels import DataClass
+from runner.kernel.ports import Effect, Root
 from runner.perimeter.hosts import is_shared
-from runner.perimeter.policy import Policy, ToolGrant
+from runner.perimeter.policy import Policy, ToolGrant, class_of
 
 _TOP: Final = 2
 """A path of at most this many parts, the root included, holds much that nobody thinks of."""
@@ -79,23 +80,11 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
         )
     yield from _pages((*where, "hosts"), compiled)
     for number, root in enumerate(compiled.roots):
-        place, path = (*where, "paths", number), PurePath(root.path)
-        yield from _wide(place, path, homes)
-        if any(other.path != root.path and path.is_relative_to(other.path) for other in compiled.roots):
-            yield Finding(
-                where=place,
-                means=f"{root.path} lies inside another folder of the same grant, which reaches it already",
-                fix="remove it, unless it is there to raise the class of what is in it",
-            )
-        others = (each for tool, each in policy.grants.items() if tool != grant.tool)
-        outer = {other.path for each in others for other in each.roots} - {root.path}
-        if any(path.is_relative_to(other) for other in outer):
-            yield Finding(
-                where=place,
-                means=f"{root.path} lies inside a folder of another tool: one file has two names, and what "
-                "one tool finds the other cannot read back",
-                fix="grant the same folder to all",
-            )
+        place = (*where, "paths", number)
+        yield from _wide(place, compiled, root, homes)
+        yield from _twice(place, compiled, root, policy)
+        if compiled.effect is Effect.WRITE:
+            yield from _below_its_class(place, grant.paths[number], root)
 
 
 def _pages(where: tuple[str | int, ...], grant: ToolGrant) -> Iterator[Finding]:
@@ -121,12 +110,58 @@ def _pages(where: tuple[str | int, ...], grant: ToolGrant) -> Iterator[Finding]:
             )
 
 
-def _wide(where: tuple[str | int, ...], path: PurePath, homes: Sequence[str]) -> Iterator[Finding]:
-    if len(path.parts) <= _TOP or any(PurePath(home).is_relative_to(path) for home in homes):
+def _twice(where: tuple[str | int, ...], grant: ToolGrant, root: Root, policy: Policy) -> Iterator[Finding]:
+    """Yield a finding where what lies under `root`, of `grant`, has two names."""
+    others = [each for tool, each in policy.grants.items() if tool != grant.tool]
+    writers = (each for each in others if each.effect is Effect.WRITE)
+    if _holds(grant, root) and not any(_names(each, root) for each in writers):
         yield Finding(
             where=where,
-            means=f"{path} holds far more than one kind of work: keys, mail, other people's files",
-            fix="grant the folders that hold the work",
+            means=f"{root.path} lies inside another folder of the same grant, which reaches it already",
+            fix="remove it, unless it is there to raise the class of what is in it",
+        )
+    if any(_holds(each, root) and not _names(each, root) for each in others):
+        writes = grant.effect is Effect.WRITE
+        yield Finding(
+            where=where,
+            means=f"{root.path} lies inside a folder of another tool: one file has two names, and what "
+            "one tool finds the other cannot read back",
+            fix="grant this folder to the others too" if writes else "grant the same folder to all",
+        )
+
+
+def _holds(grant: ToolGrant, root: Root) -> bool:
+    """Return whether `grant` names a folder that `root` lies in."""
+    return any(
+        other.path != root.path and PurePath(root.path).is_relative_to(other.path) for other in grant.roots
+    )
+
+
+def _names(grant: ToolGrant, root: Root) -> bool:
+    """Return whether `grant` names the folder of `root` itself."""
+    return any(other.path == root.path for other in grant.roots)
+
+
+def _wide(
+    where: tuple[str | int, ...], grant: ToolGrant, root: Root, homes: Sequence[str]
+) -> Iterator[Finding]:
+    path = PurePath(root.path)
+    if len(path.parts) <= _TOP or any(PurePath(home).is_relative_to(path) for home in homes):
+        means = f"{path} holds far more than one kind of work: keys, mail, other people's files"
+        if grant.effect is Effect.WRITE:
+            means = f"a tool may write anywhere in {path}, which holds far more than one kind of work"
+        yield Finding(where=where, means=means, fix="grant the folders that hold the work")
+
+
+def _below_its_class(where: tuple[str | int, ...], said: GrantedPath, root: Root) -> Iterator[Finding]:
+    """Yield a finding where what may be written to a folder is above the class that is `said` of it."""
+    if said.data_class is not None and DataClass.parse(said.data_class) < class_of(root):
+        highest = class_of(root).name
+        yield Finding(
+            where=(*where, "class"),
+            means=f"{root.path} is {said.data_class} here and shares files with a folder of {highest}: "
+            f"what is of {highest} may be written there",
+            fix=f"write class: {highest}, or grant a folder beside it",
         )
 
 

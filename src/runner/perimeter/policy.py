@@ -5,7 +5,8 @@ Owns the decision, as a pure function of grants, call, and what the task knows. 
 passes here is opened beneath its root by the tool, which is where links are refused. Carries I1: what no
 grant names is denied, and an empty allow-list allows nothing. A task that belongs to a matter sees that
 matter's folders and those of none; whatever else it names, a person is asked first. What goes to a sink, and
-to whom, is the user's choice or the profile's, never that of something that was read.
+to whom, is the user's choice or the profile's, never that of something that was read. Carries I8: nothing is
+written into a folder of a lower class, where a later task would read it as such.
 """
 
 import json
@@ -17,6 +18,7 @@ from typing import Final
 
 from runner.kernel.commands import CommandRules, Refused, parse_command
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
+from runner.kernel.labels import DataClass
 from runner.kernel.messages import JsonObject, ToolCall
 from runner.kernel.ports import Effect, GrantedCall, Root
 from runner.kernel.web import Place, parse_url
@@ -24,6 +26,7 @@ from runner.perimeter.flow import keeps_limits, unvouched
 from runner.perimeter.flows import FREE, Flow
 from runner.perimeter.known import NOTHING_KNOWN, Known
 from runner.perimeter.named import spelling_of
+from runner.perimeter.task import FILE_DEFAULT
 from runner.perimeter.validate import fits, plain
 
 MATTERS_MEET: Final = "matters-meet"
@@ -86,8 +89,8 @@ class Premises:
 
     `fits`: the arguments fit the schema; `within`: they keep the limits of the grant; `command`: a command
     fits the rules of a granted program; `inside`: each path lies in a granted root; `reached`: how many roots
-    the call may bring content of; `meets`: it would bring matters together; `vouched`: the user, or the
-    profile, is responsible for each critical argument of a sink.
+    the call may bring content of; `into`: the lowest class of those it may write to; `meets`: it would bring
+    matters together; `vouched`: user or profile is responsible for each critical argument of a sink.
     """
 
     fits: bool | None = None
@@ -95,14 +98,19 @@ class Premises:
     command: bool | None = None
     inside: bool | None = None
     reached: int | None = None
+    into: DataClass | None = None
     meets: bool | None = None
     vouched: bool | None = None
 
-    def stated(self) -> dict[str, bool | int]:
+    def stated(self) -> dict[str, bool | int | str]:
         """Return those that were looked at, by name: what repeating the decision needs (S10)."""
-        names = ("fits", "within", "command", "inside", "reached", "meets", "vouched")
+        names = ("fits", "within", "command", "inside", "reached", "into", "meets", "vouched")
         stated = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in stated.items() if value is not None}
+        return {
+            name: value.name if isinstance(value, DataClass) else value
+            for name, value in stated.items()
+            if value is not None
+        }
 
 
 def decide(
@@ -116,9 +124,9 @@ def decide(
     Only a fitting grant gives `Allow`: 1. the tool has a grant; 2. its arguments fit its schema, unknown ones
     included, and keep the limits of the grant; 3. a command fits the rules of a granted program; 4. each path
     stays in a granted root; 5. what the task has seen is not above the class of the sink; 6. there are calls
-    left; 7. it brings no second matter; 8. each critical argument of a sink is vouched for; 9. the grant asks
-    for no approval. Nobody is asked twice about a call they did not say yes to, nor more than
-    `MOST_QUESTIONS` times.
+    left; 7. nor is it above the class of the folder it is written to; 8. it brings no second matter; 9. each
+    critical argument of a sink is vouched for; 10. the grant asks for no approval. Nobody is asked twice
+    about a call they did not say yes to, nor more than `MOST_QUESTIONS` times.
     """
     grant = policy.grants.get(call.tool)
     if grant is None:
@@ -126,11 +134,13 @@ def decide(
             rule="tool-not-granted", hint=f"granted tools: {', '.join(sorted(policy.grants)) or 'none'}"
         )
     found = premises(policy, call, matters, known)
-    for denial in (_of_arguments(grant, call, matters, found), _of_sink(grant, call, known)):
+    for denial in (
+        _of_arguments(grant, call, matters, found),
+        _of_sink(grant, call, known),
+        _of_folders(grant, call, known, found),
+    ):
         if denial is not None:
             return denial
-    if grant.roots and not found.reached:
-        return Deny(rule="no-path-granted", hint=f"{grant.tool} is granted on no folder of this matter")
     if found.meets:
         return _question(MATTERS_MEET, call, known)
     if found.vouched is False:
@@ -196,12 +206,27 @@ def _of_arguments(
 def _of_sink(grant: ToolGrant, call: ToolCall, known: Known) -> Deny | None:
     """Return a denial where the task has seen content above the class of the sink, or has no call left."""
     sink, calls = grant.flow.sink, grant.flow.calls
-    if sink is not None and call.origin.label.join(known.mark).data_class > sink.ceiling:
+    if sink is not None and _seen(call, known) > sink.ceiling:
         hint = f"{grant.tool} carries content up to {sink.ceiling.name} only; this task has seen more"
         return Deny(rule="above-sink", hint=hint)
     if calls is not None and known.calls.get(grant.tool, 0) >= calls:
         return Deny(rule="no-call-left", hint=f"{grant.tool} is granted {calls} times in a task")
     return None
+
+
+def _of_folders(grant: ToolGrant, call: ToolCall, known: Known, found: Premises) -> Deny | None:
+    """Return a denial where the task sees no folder of the grant, or has seen too much to write there."""
+    if grant.roots and not found.reached:
+        return Deny(rule="no-path-granted", hint=f"{grant.tool} is granted on no folder of this matter")
+    if found.into is not None and _seen(call, known) > found.into:
+        hint = f"that folder holds content up to {found.into.name} only; this task has seen more"
+        return Deny(rule="above-folder", hint=hint)
+    return None
+
+
+def _seen(call: ToolCall, known: Known) -> DataClass:
+    """Return the class of all that the task has seen, `call` included."""
+    return call.origin.label.join(known.mark).data_class
 
 
 def _question(rule: str, call: ToolCall, known: Known) -> Ask | Deny:
@@ -241,6 +266,7 @@ def premises(
         command=command,
         inside=True,
         reached=len(reached),
+        into=min(map(class_of, reached)) if grant.effect is Effect.WRITE and reached else None,
         meets=_bring_together(grant, matters, reached),
         vouched=None if grant.flow.sink is None else not needs_a_person(policy, call, known),
     )
@@ -271,6 +297,11 @@ def reach(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER)
     """
     grant = policy.grants[call.tool]
     return grant.roots if grant.effect is Effect.HOST else narrow(policy, call, matters).roots
+
+
+def class_of(root: Root) -> DataClass:
+    """Return the class that what lies under `root` has at least, and what is written there at most."""
+    return FILE_DEFAULT if root.declared is None else root.declared
 
 
 def matters_of(roots: Iterable[Root]) -> frozenset[str]:

@@ -43,6 +43,7 @@ from runner.perimeter.policy import (
     NOT_NAMED,
     Policy,
     call_key,
+    class_of,
     decide,
     matters_of,
     narrow,
@@ -229,6 +230,9 @@ class SealedTools(Sealed):
         if isinstance(verdict, Deny):
             return verdict
         effect = self._workshop.policy.grants[call.tool].effect
+        if effect is Effect.WRITE and task.exposed:
+            hint = "a task whose content is redacted for a model elsewhere writes nothing; use a local model"
+            return Deny(rule="write-behind-veil", hint=hint)
         sink = _sink(effect, narrow(self._workshop.policy, call, task.matters).roots)
         if task.held(call.arguments, origin=call.origin, sent=True) > sink:
             return Deny(
@@ -429,11 +433,14 @@ def _refusal(verdict: Ask) -> str:
 
 
 def _label_of(root: Root) -> Label:
-    """Return what reading under `root` makes of a block: its declared class, else the default for files."""
+    """Return what reading under `root` makes of a block: its declared class, else the default for files.
+
+    What lies where a tool may write may be made of anything that a task has read: nobody answers for it.
+    """
     return Label(
         declared=root.declared if root.declared is not None else DataClass.C0,
         default=FILE_DEFAULT if root.declared is None else DataClass.C0,
-        integrity=Integrity.PRACTICE,
+        integrity=Integrity.UNTRUSTED if root.written else Integrity.PRACTICE,
         matters=frozenset() if root.matter is None else frozenset({root.matter}),
         sources=frozenset({root.alias}),
     )
@@ -451,7 +458,7 @@ def _sink(effect: Effect, roots: Sequence[Root]) -> DataClass:
         case Effect.READ | Effect.RUN:
             return DataClass.C3
         case Effect.WRITE:
-            return min((_label_of(root).data_class for root in roots), default=DataClass.C1)
+            return min(map(class_of, roots), default=DataClass.C1)
         case Effect.NET | Effect.HOST | Effect.RUN_FREE:
             return DataClass.C1
         case _:

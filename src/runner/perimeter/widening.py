@@ -12,12 +12,10 @@ from pathlib import PurePath
 from typing import Final
 
 from runner.kernel.config import Config, InferenceConfig, LocalInference, RemoteInference
-from runner.kernel.labels import DataClass
-from runner.kernel.ports import Root
+from runner.kernel.ports import Effect, Root
 from runner.perimeter.flows import FREE
 from runner.perimeter.loosened import loosened, place_in_words, sink_in_words
-from runner.perimeter.policy import Policy, ToolGrant
-from runner.perimeter.task import FILE_DEFAULT
+from runner.perimeter.policy import Policy, ToolGrant, class_of
 
 _CEILINGS: Final = ("none", "C0", "C1")
 
@@ -152,7 +150,8 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
         if was is None:
             asks = ", after a yes to each call" if grant.ask else ""
             words = f"{_reach_in_words(grant)}{sink_in_words(grant.flow.sink)}"
-            yield _Difference(permits=f"{tool} may be called{asks}: {words}")
+            does = "write what it likes" if grant.effect is Effect.WRITE else "be called"
+            yield _Difference(permits=f"{tool} may {does}{asks}: {words}")
             yield from _programs(grant, replace(grant, binaries=None))
             for permits, _ in loosened(tool, FREE, grant.flow):
                 yield _Difference(permits=permits)
@@ -164,7 +163,7 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
                 permits=f"{tool} is a tool that can {grant.effect.value}", place=was.effect.value
             )
         for root in grant.roots:
-            yield from _root(tool, root, was)
+            yield from _root(grant, root, was)
         yield from _programs(grant, was)
         for permits, place in loosened(tool, was.flow, grant.flow):
             yield _Difference(permits=permits, place=place)
@@ -180,14 +179,16 @@ def _programs(grant: ToolGrant, was: ToolGrant) -> Iterator[_Difference]:
             yield _Difference(permits=f"{grant.tool} may start {name} by other rules")
 
 
-def _root(tool: str, root: Root, was: ToolGrant) -> Iterator[_Difference]:
-    """Yield what `tool` may do at `root` that it could not: no old root holds it, or holds it closer."""
+def _root(grant: ToolGrant, root: Root, was: ToolGrant) -> Iterator[_Difference]:
+    """Yield what `grant` permits at `root` that was not: no old root holds it, or holds it closer."""
+    tool, writes = grant.tool, grant.effect is Effect.WRITE
     covering = [other for other in was.roots if PurePath(root.path).is_relative_to(other.path)]
     if not covering:
-        yield _Difference(permits=f"{tool} may reach {_root_in_words(root)}")
+        does = "write beneath" if writes else "reach"
+        yield _Difference(permits=f"{tool} may {does} {_root_in_words(root)}")
         return
     nearest = max(covering, key=lambda other: len(PurePath(other.path).parts))
-    if _class_of(root) < _class_of(nearest):
+    if class_of(root) < class_of(nearest):
         yield _Difference(
             permits=f"{root.path} counts as {_class_in_words(root)} for {tool}",
             place=f"{_class_in_words(nearest)}",
@@ -197,16 +198,33 @@ def _root(tool: str, root: Root, was: ToolGrant) -> Iterator[_Difference]:
         yield _Difference(
             permits=f"{root.path} belongs to {now} for {tool}", place=f"the matter {nearest.matter}"
         )
+    if writes:
+        yield from _written(tool, root, nearest)
+    elif nearest.written and not root.written:
+        yield _Difference(
+            permits=f"what lies in {root.path} counts as the practice's own for {tool}",
+            place="a tool could write there",
+        )
     if root.redactable and not nearest.redactable:
         yield _Difference(permits=f"{root.path} may leave as C1 for {tool} once nothing is found in it")
 
 
-def _class_of(root: Root) -> DataClass:
-    return FILE_DEFAULT if root.declared is None else root.declared
+def _written(tool: str, root: Root, was: Root) -> Iterator[_Difference]:
+    """Yield what `tool` may write into `root`, a place that it could write to as `was`."""
+    if class_of(root) > class_of(was):
+        yield _Difference(
+            permits=f"{tool} may write content up to class {class_of(root).name} into {root.path}",
+            place=class_of(was).name,
+        )
+    if root.matter is not None and was.matter is None:
+        yield _Difference(
+            permits=f"{tool} may write content of the matter {root.matter} into {root.path}",
+            place="of no matter",
+        )
 
 
 def _class_in_words(root: Root) -> str:
-    return f"{_class_of(root).name} by default" if root.declared is None else f"class {root.declared.name}"
+    return f"{class_of(root).name} by default" if root.declared is None else f"class {root.declared.name}"
 
 
 def _reach_in_words(grant: ToolGrant) -> str:

@@ -456,18 +456,16 @@ async def test_i8_a_restored_value_goes_into_no_network_or_host_tool(
 
 
 @pytest.mark.parametrize("guess", [SECRET, "Anna Verdi"], ids=["right", "wrong"])
-@pytest.mark.parametrize("effect", [Effect.NET, Effect.HOST, Effect.WRITE])
+@pytest.mark.parametrize("effect", [Effect.NET, Effect.HOST])
 async def test_p1_a_guess_in_clear_is_treated_alike_whether_it_is_right_or_not(
     guess: str, effect: Effect, remote: Any, grant: Any
 ) -> None:
     """A denial of the right one alone would tell a model elsewhere that it was right."""
-    tool = using(effect, paths=effect is Effect.WRITE)
-    roots = (INTERNAL,) if effect is Effect.WRITE else ()
-    world = remote(replies=[json.dumps({"text": guess})], grants={"fake": grant(tool, roots=roots)})
+    tool = using(effect)
+    world = remote(replies=[json.dumps({"text": guess})], grants={"fake": grant(tool, roots=())})
     with world.perimeter.task(f"sig. {SECRET}") as task:
         reply = await world.client.infer(asking(task.goal, schema=ANSWER_TEXT), task=task)
-        arguments = {**reply.value, **({"path": "internal"} if roots else {})}
-        call = ToolCall(tool="fake", arguments=arguments, origin=reply.block)
+        call = ToolCall(tool="fake", arguments=reply.value, origin=reply.block)
         assert (await world.perimeter.seal_tools([tool]).call(call, task=task)).status == "ok"
         assert task.residue.data_class is (C2 if effect is Effect.HOST else C1)
 
@@ -504,17 +502,32 @@ async def test_a_value_that_no_model_got_as_a_token_may_go_to_a_host_tool(
         assert (await world.perimeter.seal_tools([tool]).call(call, task=task)).status == "ok"
 
 
-@pytest.mark.parametrize(("root", "status"), [(CLOSED, "ok"), (INTERNAL, "denied")])
-async def test_i8_a_restored_value_is_written_into_no_folder_of_a_lower_class(
-    root: Root, status: str, remote: Any, grant: Any
+@pytest.mark.parametrize("root", [CLOSED, INTERNAL], ids=lambda root: root.alias)
+@pytest.mark.parametrize("guess", [SECRET, "Anna Verdi", "hello"], ids=["right", "wrong", "no value"])
+async def test_p1_a_model_elsewhere_learns_nothing_by_writing(
+    root: Root, guess: str, remote: Any, grant: Any
 ) -> None:
+    """Whether a passage could be changed, or a name was free, would say yes or no about what is hidden."""
     tool = using(Effect.WRITE, paths=True)
     world = remote(replies=[repeat("{}")], grants={"fake": grant(tool, roots=(root,))})
     with world.perimeter.task(SECRET) as task:
         reply = await world.client.infer(asking(task.goal), task=task)
-        arguments = {"path": root.alias, "text": reply.block.text}
+        arguments = {"path": root.alias, "text": guess}
         call = ToolCall(tool="fake", arguments=arguments, origin=reply.block)
-        assert (await world.perimeter.seal_tools([tool]).call(call, task=task)).status == status
+        denied = await world.perimeter.seal_tools([tool]).call(call, task=task)
+    assert denied.status == "denied"
+    assert denied.rule == ("above-folder" if root is INTERNAL else "write-behind-veil")
+    assert tool.calls == []
+
+
+async def test_a_task_that_no_model_elsewhere_saw_writes(make_world: Any, grant: Any) -> None:
+    tool = using(Effect.WRITE, paths=True)
+    world = make_world(
+        classifier=FakeClassifier({SECRET: C2}), grants={"fake": grant(tool, roots=(CLOSED,))}, redaction=True
+    )
+    with world.perimeter.task(SECRET) as task:
+        call = ToolCall(tool="fake", arguments={"path": "closed", "text": SECRET}, origin=task.goal)
+        assert (await world.perimeter.seal_tools([tool]).call(call, task=task)).status == "ok"
 
 
 @pytest.mark.parametrize(("query", "decision"), [("rent", "redacted"), (SECRET, "denied")])

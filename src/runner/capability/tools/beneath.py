@@ -16,12 +16,13 @@ import os
 import re
 import stat
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final, TypeAlias
 
-from runner.capability.tools.openers import CAN_CONFINE, Opener, best_opener, open_from_top
+from runner.capability.tools.names import is_bin
+from runner.capability.tools.openers import CAN_CONFINE, FOLDER, Opener, best_opener, open_from_top
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Identity, Root
 
@@ -29,7 +30,6 @@ Parts: TypeAlias = tuple[str, ...]
 """The names of a relative path, outermost first; empty for the root itself."""
 
 _READ: Final = getattr(os, "O_RDONLY", 0)
-_LIST: Final = _READ | getattr(os, "O_DIRECTORY", 0)
 _LINKED: Final = (errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EMLINK)
 _REPLACED: Final = "the granted folder was replaced since the profile was opened: open the profile again"
 _CONTROLS: Final = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
@@ -105,7 +105,7 @@ class FileText:
     encoding: str
 
 
-class _NotThere(ToolError):
+class NotThere(ToolError):
     """Nothing stands at a path."""
 
 
@@ -125,7 +125,7 @@ class Beneath:
 
     def kind(self, parts: Sequence[str]) -> Kind:
         """Return what stands at `parts`; a link is refused with `ToolError`, not reported."""
-        with self._opened(parts, _READ) as handle:
+        with self.opened(parts, _READ) as handle:
             return _kind(os.fstat(handle).st_mode)
 
     def check_single(self, parts: Sequence[str], *, present: bool = True) -> None:
@@ -134,15 +134,15 @@ class Beneath:
         Also for what is not there, if it has to be `present`.
         """
         try:
-            with self._opened(parts, _READ) as handle:
-                _refuse_second_name(os.fstat(handle))
-        except _NotThere:
+            with self.opened(parts, _READ) as handle:
+                refuse_second_name(os.fstat(handle))
+        except NotThere:
             if present:
                 raise
 
     def identity(self) -> Identity:
         """Return which folder or file the root is now; raise `ToolError` if it is neither."""
-        with self._opened((), _READ) as handle:
+        with self.opened((), _READ) as handle:
             about = os.fstat(handle)
             if _kind(about.st_mode) not in (Kind.FILE, Kind.FOLDER):
                 raise ToolError("a granted path is a folder or a regular file")
@@ -158,19 +158,19 @@ class Beneath:
 
     def data(self, parts: Sequence[str]) -> bytes:
         """Return the bytes of the file at `parts`; raise `ToolError`."""
-        with self._opened(parts, _READ) as handle:
-            return self._bytes(handle)
+        with self.opened(parts, _READ) as handle:
+            return self.contents(handle)
 
     def entries(self, parts: Sequence[str]) -> Folder:
         """Return what the folder at `parts` holds, sorted by name; raise `ToolError`."""
-        with self._opened(parts, _LIST) as handle, os.scandir(handle) as scan:
+        with self.opened(parts, FOLDER) as handle, os.scandir(handle) as scan:
             found: list[Entry] = []
             vanished = 0
             for entry in scan:
                 if len(found) >= self._limits.names:
                     return _folder(found, vanished, cut=True)
                 try:
-                    found.append(_entry(entry))
+                    found += [] if is_bin(entry.name) else [_entry(entry)]
                 except FileNotFoundError:
                     vanished += 1
             return _folder(found, vanished, cut=False)
@@ -181,7 +181,7 @@ class Beneath:
         A folder's own files come before those of its folders. Links, pipes, devices and folders that
         cannot be listed are skipped and counted.
         """
-        with self._opened(start, _READ) as handle:
+        with self.opened(start, _READ) as handle:
             about = os.fstat(handle)
         if _kind(about.st_mode) is Kind.FILE:
             return Walk(files=(tuple(start),), skipped=0, cut=False, stamps=(_stamp(about),))
@@ -201,23 +201,21 @@ class Beneath:
         )
 
     @contextmanager
-    def _opened(self, parts: Sequence[str], flags: int) -> Iterator[int]:
+    def opened(self, parts: Sequence[str], flags: int) -> Iterator[int]:
+        """Yield a handle of what stands at `parts`, opened with `flags` of open(2); raise `ToolError`.
+
+        The bin is not there for any tool.
+        """
         check_parts(parts)
-        root = self.enter()
-        try:
-            handle = self._open(root, parts, flags) if parts else os.dup(root)
-        except FileNotFoundError as problem:
-            raise _NotThere(_reason(problem)) from None
-        except OSError as problem:
-            raise ToolError(_reason(problem)) from None
-        finally:
-            os.close(root)
-        try:
+        if any(map(is_bin, parts)):
+            raise NotThere(reason(FileNotFoundError(errno.ENOENT, "")))
+        with _in_words(), ExitStack() as stack:
+            handle = self.enter()
+            stack.callback(os.close, handle)
+            if parts:
+                handle = self._open(handle, parts, flags)
+                stack.callback(os.close, handle)
             yield handle
-        except OSError as problem:
-            raise ToolError(_reason(problem)) from None
-        finally:
-            os.close(handle)
 
     def enter(self) -> int:
         """Return a new handle of the root itself: no link on the way, and the one that was granted.
@@ -226,21 +224,22 @@ class Beneath:
         """
         try:
             root = open_from_top(self._root.path, _READ, self._open)
+            about = os.fstat(root)
         except OSError as problem:
             if problem.errno in _LINKED:
                 raise ToolError(_REPLACED) from None
-            raise ToolError(f"the granted folder itself: {_reason(problem)}") from None
-        about = os.fstat(root)
+            raise ToolError(f"the granted folder itself: {reason(problem)}") from None
         if self._root.identity not in (None, (about.st_dev, about.st_ino)):
             os.close(root)
             raise ToolError(_REPLACED)
         return root
 
-    def _bytes(self, handle: int) -> bytes:
+    def contents(self, handle: int) -> bytes:
+        """Return the bytes of the regular file that `handle` is of, if it has one name; raise `ToolError`."""
         about = os.fstat(handle)
         if not stat.S_ISREG(about.st_mode):
             raise ToolError("that is not a regular file: list_dir shows what a folder holds")
-        _refuse_second_name(about)
+        refuse_second_name(about)
         with os.fdopen(handle, "rb", closefd=False) as stream:
             data = stream.read(self._limits.file_bytes + 1)
         if len(data) > self._limits.file_bytes:
@@ -326,9 +325,10 @@ def _stamp(about: os.stat_result) -> Stamp:
     return about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino
 
 
-def _refuse_second_name(about: os.stat_result) -> None:
+def refuse_second_name(about: os.stat_result) -> None:
+    """Raise `ToolError` for a file that may stand elsewhere too."""
     if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
-        raise ToolError("that file has a second name (hard link) and is not read: ask for a plain copy")
+        raise ToolError("that file has a second name (hard link) and is left alone: ask for a plain copy")
 
 
 def _kind(mode: int) -> Kind:
@@ -339,7 +339,19 @@ def _kind(mode: int) -> Kind:
     return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
 
 
-def _reason(problem: OSError) -> str:
+@contextmanager
+def _in_words() -> Iterator[None]:
+    """Translate what the system says; raise `ToolError`, and `NotThere` where nothing is."""
+    try:
+        yield
+    except FileNotFoundError as problem:
+        raise NotThere(reason(problem)) from None
+    except OSError as problem:
+        raise ToolError(reason(problem)) from None
+
+
+def reason(problem: OSError) -> str:
+    """Return in our words why something beneath a root cannot be opened."""
     if problem.errno == errno.ENOENT:
         return "there is no such file or folder: list_dir shows the names there are"
     if problem.errno in _LINKED:

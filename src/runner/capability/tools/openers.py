@@ -29,6 +29,8 @@ STILL: Final = (
     | getattr(os, "O_NOCTTY", 0)
 )
 """Flags of every open beneath a root: follow no link, wait for no pipe, take no terminal."""
+FOLDER: Final = getattr(os, "O_RDONLY", 0) | getattr(os, "O_DIRECTORY", 0)
+"""Flags that open a folder to list it and to bring it to the disk."""
 CAN_CONFINE: Final = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 """Whether this system can open a name relative to a folder handle without following a link."""
 

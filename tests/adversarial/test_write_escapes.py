@@ -1,0 +1,329 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Invariant P2: no tool reads, writes or takes away anything outside a granted root, whatever is swapped.
+
+A witness folder stands outside, and must be the same afterwards: names, content, times of change. The
+swappers are threads of this process, which may do whatever its user may. All of it lies in memory where it
+can: what is tried here is the order of system calls, not the disk.
+"""
+
+import contextlib
+import os
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from runner.capability.tools.drafting import MoveToBin, PatchFile, WriteFile
+from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
+from runner.capability.tools.names import BIN
+from runner.capability.tools.openers import Opener, best_opener, open_by_openat2, open_by_steps
+from runner.capability.tools.writing import Writer
+from runner.kernel.errors import ToolError
+from runner.kernel.ports import GrantedCall, Root
+
+CANARY: Final = "canary-4a7e"
+ROUNDS: Final = 300
+"""Rounds of each race: seven calls each."""
+HAVE_OPENAT2: Final = best_opener() is open_by_openat2
+Witness = Mapping[str, tuple[int, ...]]
+
+
+@pytest.fixture(
+    params=[
+        pytest.param(open_by_steps, id="steps"),
+        pytest.param(
+            open_by_openat2,
+            id="openat2",
+            marks=pytest.mark.skipif(not HAVE_OPENAT2, reason="this kernel has no openat2"),
+        ),
+    ]
+)
+def opener(request: pytest.FixtureRequest) -> Opener:
+    way: Opener = request.param
+    return way
+
+
+@pytest.fixture
+def place() -> Iterator[Path]:
+    memory = Path("/dev/shm")  # noqa: S108 - a folder in memory, where there is one
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        yield Path(folder).resolve()
+
+
+@pytest.fixture
+def outside(place: Path) -> Path:
+    folder = place / "outside"
+    (folder / "deep").mkdir(parents=True)
+    for path in ("a.txt", "deep/a.txt", "new.txt.keep"):
+        (folder / path).write_text(f"{CANARY} old\n")
+    return folder
+
+
+@pytest.fixture
+def root(place: Path, outside: Path) -> Root:
+    granted = place / "granted"
+    (granted / "sub" / "deep").mkdir(parents=True)
+    for path in ("a.txt", "sub/a.txt", "sub/deep/a.txt"):
+        (granted / path).write_text("inside old\n")
+    (granted / "file-link").symlink_to(outside / "a.txt")
+    (granted / "folder-link").symlink_to(outside)
+    return Root(alias="g", path=str(granted))
+
+
+def seen_of(folder: Path) -> Witness:
+    """Return what would differ if anything in `folder` was touched, an empty bin in it left out."""
+    found: dict[str, tuple[int, ...]] = {}
+    for path in sorted(folder.rglob("*")):
+        about = path.lstat()
+        if path.is_dir():
+            found[str(path)] = (about.st_ino, about.st_mode)
+        else:
+            content = hash(path.read_bytes()) if path.is_file() else 0
+            found[str(path)] = (about.st_ino, about.st_mode, about.st_size, about.st_mtime_ns, content)
+    if not any((folder / BIN).glob("*")):
+        found.pop(str(folder / BIN), None)
+    return found
+
+
+def calls(opener: Opener, path: str, text: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield each file tool with arguments about `path`."""
+    yield ReadFile(opener=opener), {"path": path}
+    yield ListDir(opener=opener), {"path": path.rpartition("/")[0]}
+    yield SearchText(opener=opener), {"path": path.rpartition("/")[0], "query": f"{CANARY} old"}
+    yield from writes(opener, path, text)
+
+
+def writes(opener: Opener, path: str, text: str) -> Iterator[tuple[Any, dict[str, Any]]]:
+    """Yield each tool that writes with arguments about `path`."""
+    yield WriteFile(opener=opener), {"path": path, "text": text, "replace": True}
+    yield PatchFile(opener=opener), {"path": path, "old": "old", "new": text}
+    yield MoveToBin(opener=opener), {"path": path}
+    yield WriteFile(opener=opener), {"path": path, "text": text}
+
+
+def said_by(tool: Any, arguments: dict[str, Any], root: Root) -> tuple[str, str]:
+    """Return how a call ended, and all that it said."""
+    try:
+        output = tool.run(GrantedCall(arguments=arguments, roots=(root,)))
+    except ToolError as refusal:
+        return "refused", str(refusal)
+    return "done", "\n".join([output.text, *(excerpt.text for excerpt in output.excerpts)])
+
+
+@contextlib.contextmanager
+def swapping(swap: Callable[[], None]) -> Iterator[None]:
+    """Do `swap` over and over in another thread; what it finds gone or there is the race it lost."""
+    stop = threading.Event()
+
+    def go_on() -> None:
+        while not stop.is_set():
+            with contextlib.suppress(OSError):
+                swap()
+
+    thread = threading.Thread(target=go_on)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+# --- ways out that stand still ------------------------------------------------------------------------
+
+
+def hard_link(granted: Path, outside: Path) -> str:
+    os.link(outside / "a.txt", granted / "twin.txt")
+    return "g/twin.txt"
+
+
+def bin_is_a_link(granted: Path, outside: Path) -> str:
+    (granted / BIN).symlink_to(outside)
+    return "g/a.txt"
+
+
+def bin_is_a_file(granted: Path, _: Path) -> str:
+    (granted / BIN).write_text("")
+    return "g/a.txt"
+
+
+STANDING: Final[Mapping[str, Callable[[Path, Path], str]]] = {
+    "a link to a file": lambda *_: "g/file-link",
+    "a link to a folder": lambda *_: "g/folder-link/a.txt",
+    "deep behind a link": lambda *_: "g/folder-link/deep/a.txt",
+    "dots": lambda *_: "g/../outside/a.txt",
+    "dots in the middle": lambda *_: "g/sub/../../outside/a.txt",
+    "absolute": lambda _, outside: f"{outside}/a.txt",
+    "absolute behind the alias": lambda _, outside: f"g/{outside}/a.txt",
+    "nul": lambda *_: "g/a.txt\0/../../outside/a.txt",
+    "backslashes": lambda *_: "g\\..\\outside\\a.txt",
+    "a handle of this process": lambda *_: "g/../../proc/self/fd/0",
+    "long": lambda *_: f"g/{'a' * 300}",
+    "very long": lambda *_: "g/" + "/".join(["sub"] * 2000),
+    "a second name": hard_link,
+    "the bin is a link": bin_is_a_link,
+    "the bin is a file": bin_is_a_file,
+}
+
+
+@pytest.mark.parametrize("way", STANDING)
+def test_p2_no_way_out_is_written_through(way: str, root: Root, outside: Path, opener: Opener) -> None:
+    granted = Path(root.path)
+    path = STANDING[way](granted, outside)
+    before, inside = seen_of(outside), seen_of(granted)
+    for tool, arguments in writes(opener, path, CANARY):
+        assert said_by(tool, arguments, root)[0] == "refused"
+    assert seen_of(outside) == before
+    assert seen_of(granted) == inside
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="no /proc here")
+@pytest.mark.parametrize("path", ["fd/0", "root/tmp", "cwd/x", "mem", "comm"])
+def test_p2_nothing_of_a_process_is_written(path: str, opener: Opener) -> None:
+    root = Root(alias="p", path=f"/proc/{os.getpid()}")
+    before = Path("/proc/self/comm").read_bytes()
+    for tool, arguments in writes(opener, f"p/{path}", "x"):
+        assert said_by(tool, arguments, root)[0] == "refused"
+    assert Path("/proc/self/comm").read_bytes() == before
+
+
+def test_p2_a_planted_name_in_the_bin_is_not_written_into(root: Root, outside: Path, opener: Opener) -> None:
+    """Whoever guesses the name of an entry, and plants a link or a folder there, gets nothing written."""
+    granted = Path(root.path)
+    (granted / BIN).mkdir()
+    (granted / BIN / "guessed").symlink_to(outside)
+    (granted / BIN / "folder" / "sub").mkdir(parents=True)
+    before, inside = seen_of(outside), seen_of(granted)
+    for name in ("guessed", "folder"):
+        writer = Writer(root, opener=opener, name_entry=partial(str, name))
+        old, new = ("sub", "a.txt"), ("sub", "new.txt")
+        for act in (
+            partial(writer.create, new, b"x"),
+            partial(writer.change, old, lambda _: b"x"),
+            partial(writer.discard, old),
+        ):
+            with pytest.raises(ToolError, match="there already"):
+                act()
+    assert seen_of(outside) == before
+    assert seen_of(granted) == inside
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only the superuser mounts")
+def test_p2_a_folder_on_another_disk_is_not_written_to(opener: Opener) -> None:
+    """A place where another disk is mounted beneath the root, here the memory's: the bin is not on it."""
+    memory = Path("/dev/shm")  # noqa: S108 - a folder on another disk
+    if not memory.is_dir() or memory.stat().st_dev == Path("/dev").stat().st_dev:
+        pytest.skip("no other disk here")
+    top = Root(alias="dev", path="/dev")
+    name = f"akaion-{os.urandom(6).hex()}.txt"
+    file = memory / name
+    file.write_text("old")
+    try:
+        for tool, arguments in writes(opener, f"dev/shm/{name}", "x"):
+            assert said_by(tool, arguments, top)[0] == "refused"
+        assert file.read_text() == "old"
+        assert sorted(memory.glob(f"{name}*")) == [file]
+    finally:
+        file.unlink()
+        with contextlib.suppress(OSError):
+            Path("/dev", BIN).rmdir()
+
+
+# --- races ----------------------------------------------------------------------------------------------
+
+
+def folders_for_links(granted: Path, _: Path) -> Callable[[], None]:
+    def swap() -> None:
+        (granted / "sub").rename(granted / "kept")
+        (granted / "folder-link").rename(granted / "sub")
+        (granted / "sub").rename(granted / "folder-link")
+        (granted / "kept").rename(granted / "sub")
+
+    return swap
+
+
+def files_for_links(granted: Path, outside: Path) -> Callable[[], None]:
+    def swap() -> None:
+        (granted / "sub" / "link").symlink_to(outside / "a.txt")
+        (granted / "sub" / "link").replace(granted / "sub" / "a.txt")
+        (granted / "sub" / "real").write_text("inside old\n")
+        (granted / "sub" / "real").replace(granted / "sub" / "a.txt")
+
+    return swap
+
+
+def files_for_second_names(granted: Path, outside: Path) -> Callable[[], None]:
+    def swap() -> None:
+        (granted / "sub" / "real").write_text("inside old\n")
+        (granted / "sub" / "real").replace(granted / "sub" / "a.txt")
+        os.link(outside / "a.txt", granted / "sub" / "twin")
+        (granted / "sub" / "twin").replace(granted / "sub" / "a.txt")
+        (granted / "sub" / "a.txt").unlink()
+
+    return swap
+
+
+def parents_renamed(granted: Path, _: Path) -> Callable[[], None]:
+    def swap() -> None:
+        (granted / "sub").rename(granted.parent / "moved")
+        (granted / "sub").symlink_to("../outside")
+        (granted / "sub").unlink()
+        (granted.parent / "moved").rename(granted / "sub")
+
+    return swap
+
+
+def bin_for_links(granted: Path, outside: Path) -> Callable[[], None]:
+    def swap() -> None:
+        bin_ = granted / BIN
+        with contextlib.suppress(OSError):
+            bin_.rename(granted.parent / f"bin-{os.urandom(4).hex()}")
+        bin_.symlink_to(outside)
+        bin_.unlink()
+        (granted / "sub" / "real").write_text("inside old\n")
+        (granted / "sub" / "real").rename(granted / "sub" / "a.txt")
+
+    return swap
+
+
+def roots_for_links(granted: Path, outside: Path) -> Callable[[], None]:
+    def swap() -> None:
+        granted.rename(granted.parent / "kept")
+        granted.symlink_to(outside)
+        granted.unlink()
+        (granted.parent / "kept").rename(granted)
+
+    return swap
+
+
+RACES: Final = (
+    folders_for_links,
+    files_for_links,
+    files_for_second_names,
+    parents_renamed,
+    bin_for_links,
+    roots_for_links,
+)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("race", RACES, ids=lambda race: race.__name__)
+def test_p2_no_race_reads_or_writes_outside(
+    race: Callable[[Path, Path], Callable[[], None]], root: Root, outside: Path, opener: Opener
+) -> None:
+    before = seen_of(outside)
+    ended: Counter[str] = Counter()
+    with swapping(race(Path(root.path), outside)):
+        for number in range(ROUNDS):
+            for tool, arguments in calls(opener, "g/sub/a.txt", f"old {number}"):
+                how, said = said_by(tool, arguments, root)
+                assert CANARY not in said
+                ended[how] += 1
+    assert seen_of(outside) == before
+    assert ended["done"] > ROUNDS // 10, ended
+    assert ended["refused"] > ROUNDS // 10, ended
