@@ -75,9 +75,18 @@ def _no_ceiling(grant: ToolGrant) -> ToolGrant:
     return replace(grant, flow=replace(grant.flow, sink=replace(sink, ceiling=DataClass.C3)))
 
 
+def _all_shown(grant: ToolGrant) -> ToolGrant:
+    """Return `grant` with nothing withheld of what it reads."""
+    reads = grant.flow.reads
+    if reads is None:
+        return grant
+    return replace(grant, flow=replace(grant.flow, reads=replace(reads, most=None)))
+
+
 VARIANTS: Final[Mapping[str, tuple[Callable[[Policy], Policy], bool]]] = {
     "policies": (lambda policy: policy, True),
     "no-free-text": (_each(_no_free_text), True),
+    "nothing-withheld": (_each(_all_shown), True),
     "labels-off": (_each(_no_ceiling), False),
     "provenance-off": (_each(_no_provenance), False),
     "deny-all": (lambda _: Policy(grants={}), False),
