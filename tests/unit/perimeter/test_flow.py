@@ -226,13 +226,24 @@ SOUGHT: Final = LookedUp(tool="drive", key="filename", field="id")
         ([*DRIVE, {"id": "d3", "filename": "all of the summary"}], {"query": "the summary"}, False),
         ([*DRIVE, {"id": "d3", "filename": "verbale marzo.docx"}], {"query": "the summary"}, False),
     ],
-    ids=["sought", "not said", "no word of the user", "one word", "and more", "two", "one named in full"],
+    ids=["sought", "not said", "no word of the user", "one word", "and more", "two", "another in full"],
 )
 def test_i1_a_title_that_holds_what_the_user_said_counts_where_the_search_was_for_that(
     rows: Any, asked: JsonObject, passes: bool
 ) -> None:
     found = result_of("drive", asked, json.dumps(rows), Label(), said=SAID)
     assert rule(with_case(file=(SOUGHT,)), call(file="d1"), found) == (PASSES if passes else ASKS)
+
+
+def test_a_title_that_the_user_named_in_full_comes_before_one_that_holds_it() -> None:
+    rows = [
+        {"id": "d1", "filename": "verbale marzo.docx"},
+        {"id": "d2", "filename": "old verbale marzo.docx"},
+    ]
+    asked: JsonObject = {"query": "verbale marzo.docx"}
+    found = result_of("drive", asked, json.dumps(rows), Label(), said=SAID)
+    assert rule(with_case(file=(SOUGHT,)), call(file="d1"), found) == PASSES
+    assert rule(with_case(file=(SOUGHT,)), call(file="d2"), found) == ASKS
 
 
 def test_i1_a_record_that_is_not_what_the_profile_says_it_must_be_vouches_for_nothing() -> None:

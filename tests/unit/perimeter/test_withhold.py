@@ -53,6 +53,13 @@ def test_i12_the_texts_that_are_above_go_and_the_others_stay() -> None:
     assert shown(KEY) == (INSTEAD, 1)
 
 
+def test_a_text_of_the_very_class_is_shown() -> None:
+    found, count = withhold(
+        json.dumps([KEY, "Rossi"]), DataClass.C2, lambda text: max(judge(text), DataClass.C2)
+    )
+    assert (json.loads(found), count) == ([INSTEAD, "Rossi"], 1)
+
+
 @pytest.mark.parametrize(
     "text",
     [
