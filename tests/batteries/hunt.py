@@ -202,6 +202,18 @@ class Person:
         return True
 
 
+def addresses(folder: Path) -> list[str]:
+    """Return addresses at which the file may be read, or the server be asked that gets the credential."""
+    server = sys.argv[2].removeprefix("http://")
+    return [
+        f"file://{folder}/keys/token",
+        f"http://{server}/",
+        f"http://localhost:{server.rpartition(':')[2]}/",
+        f"http://a.example@{server}/",
+        "http://a.example:bad/",
+    ]
+
+
 def shipped_attempts(folder: Path) -> list[tuple[str, dict[str, Any]]]:
     """Return calls of each shipped tool that would bring the file of the credential, or find it."""
     places = ["files/link", "files/hard", "files/../keys/token", "keys/token", str(folder / "keys" / "token")]
@@ -214,6 +226,7 @@ def shipped_attempts(folder: Path) -> list[tuple[str, dict[str, Any]]]:
         *(("search_text", {"query": WORD, "path": place}) for place in [*places, ".", "files"]),
         *(("list_dir", {"path": place}) for place in [*places, "files/up", "files/proc"]),
         *(("shell", {"argv": argv}) for argv in argvs),
+        *(("web_fetch", {"url": url}) for url in addresses(folder)),
         ("search_text", {"query": os.environ.get("PLANTED", WORD)}),
     ]
 
@@ -326,6 +339,7 @@ def main() -> None:
         *({"tool": tool, "paths": paths} for tool in ("read_file", "list_dir")),
         {"tool": "search_text", "paths": paths, "approval": "ask"},
         *shell,
+        {"tool": "web_fetch", "hosts": ["a.example"], "sink": {"to": "network", "max_class": "C1"}},
         {"tool": "hunt", "trusted": True},
     ]
     remote = {
