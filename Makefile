@@ -7,7 +7,7 @@ export PYTHON
 
 python := .venv/bin/python
 
-.PHONY: help setup models demo test test-engine test-vllm test-llama-cpp test-mutants test-trace-faults test-honest-runs check bench leakbench eval-toolcalls docs build clean
+.PHONY: help setup models demo test test-engine test-vllm test-llama-cpp test-mutants test-trace-faults test-documents test-honest-runs check bench leakbench eval-toolcalls docs build clean
 
 help:
 	@echo "make setup   prepare .venv/ from the pinned requirements"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-engine  our grammars against llama.cpp's own engine (npm, 2 minutes)"
 	@echo "make test-mutants  a million altered records, none accepted; two verifiers agree (Node, 30 minutes)"
 	@echo "make test-trace-faults  everything that may befall a writer, at every system call (Linux, 30 minutes)"
+	@echo "make test-documents  20,000 hostile and changed documents, read in the sandbox (Linux, 40 minutes)"
 	@echo "make test-honest-runs  10,000 honest books, drawn at random: the verifier cries out over none (20 minutes)"
 	@echo "make test-vllm  the vLLM backend against a real server (3.5 GB the first time, 6 minutes; then 2)"
 	@echo "make test-llama-cpp  the second embedded engine, built from source (7 minutes the first time; then 1)"
@@ -52,6 +53,9 @@ test-mutants: setup
 
 test-trace-faults: setup
 	@$(python) tests/batteries/faults.py --json
+
+test-documents: setup
+	@$(python) tests/batteries/documents.py --all --json
 
 test-honest-runs: setup
 	@$(python) tests/batteries/runs.py --json

@@ -155,6 +155,12 @@ MUTANTS = [
     mutant("agent", "agent/steps.py", "import datapizza"),
     mutant("grammar", "capability/grammar/model.py", "from runner.kernel.messages import Json"),
     mutant("grammar", "capability/grammar/read.py", "import jsonschema"),
+    mutant("parsers", "capability/documents/parsing/rtf.py", "from runner.kernel.errors import ToolError"),
+    mutant(
+        "parsers", "capability/documents/parsing/docx.py", "from runner.capability.documents import reader"
+    ),
+    mutant("parsers", "capability/documents/parsing/office.py", "import os"),
+    mutant("parsers", "capability/documents/parsing/odt.py", "import pypdf"),
     mutant("codecs", "capability/backends/chat.py", "import anyio"),
     mutant("codecs", "capability/backends/embeddings.py", "import base64"),
     mutant("backends", "capability/backends/embeddings.py", "from runner.capability.backends import ollama"),
@@ -315,6 +321,7 @@ EXCUSED_NAMES = {
         "Response",
         "URL",
     },
+    ("capability/documents/parsing/child.py", "os"): {"dup", "dup2"},
     ("capability/grammar/resolve.py", "urllib"): {"parse.unquote", "parse.urldefrag", "parse.urljoin"},
     ("perimeter/classify/formulas.py", "importlib"): {"resources.files"},
     ("perimeter/classify/lexicon.py", "importlib"): {"resources.files"},

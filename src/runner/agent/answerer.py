@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from runner.agent import prompts
-from runner.agent.evidence import find_evidence
+from runner.agent.evidence import find_evidence, page_of
 from runner.agent.session import Session
 from runner.agent.steps import Evidence
 from runner.kernel.language import fold
@@ -91,15 +91,19 @@ def _fitting(excerpts: tuple[Excerpt, ...]) -> list[Excerpt]:
 
 
 def _page(lines: list[Excerpt]) -> str:
-    """Return the lines as the model reads them: under the name of their file, gaps shown."""
-    parts = [f"# {lines[0].file}", _tidy(lines[0])]
+    """Return the lines as the model reads them: under the name of their file and page, gaps shown."""
+    parts = [_heading(lines[0]), _tidy(lines[0])]
     for before, line in pairwise(lines):
-        if line.file != before.file:
-            parts.append(f"# {line.file}")
+        if page_of(line) != page_of(before):
+            parts.append(_heading(line))
         elif line.line > before.line + prompts.GAP:
             parts.append("...")
         parts.append(_tidy(line))
     return "\n".join(parts)
+
+
+def _heading(excerpt: Excerpt) -> str:
+    return f"# {excerpt.file}" if excerpt.page is None else f"# {excerpt.file} (page {excerpt.page})"
 
 
 def _tidy(excerpt: Excerpt) -> str:

@@ -41,7 +41,7 @@ def find_evidence(answer: str, question: str, excerpts: Sequence[Excerpt]) -> Ev
             best, chosen = score, excerpt
     if chosen is None:
         return None
-    return Evidence(file=chosen.file, line=chosen.line, quote=chosen.text.strip())
+    return Evidence(file=chosen.file, page=chosen.page, line=chosen.line, quote=chosen.text.strip())
 
 
 def _is_number(word: str) -> bool:
@@ -53,7 +53,12 @@ def _weight(words: frozenset[str]) -> int:
 
 
 def _around(at: int, excerpts: Sequence[Excerpt], held: Sequence[frozenset[str]]) -> frozenset[str]:
-    """Return the words of the lines near the one `at`, itself included, in its file."""
+    """Return the words of the lines near the one `at`, itself included, on its page."""
     before, after = NEAR
     near = range(max(0, at - before), min(len(excerpts), at + after + 1))
-    return frozenset().union(*(held[n] for n in near if excerpts[n].file == excerpts[at].file))
+    return frozenset().union(*(held[n] for n in near if page_of(excerpts[n]) == page_of(excerpts[at])))
+
+
+def page_of(excerpt: Excerpt) -> tuple[str, int | None]:
+    """Return which page of which file a line stands on."""
+    return excerpt.file, excerpt.page

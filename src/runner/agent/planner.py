@@ -12,14 +12,16 @@ from typing import Final, assert_never
 from runner.agent import prompts
 from runner.agent.calling import Answer, Calls, next_calls
 from runner.agent.session import Session
-from runner.agent.steps import Stop, StopReason
+from runner.agent.steps import Evidence, Stop, StopReason
+from runner.kernel.messages import JsonObject
 from runner.perimeter.client import AskedCall
 from runner.perimeter.toolbox import DENIED
 
 SEARCHES: Final = ("search_documents", "search_text")
 """Tools that open a question over files, the better one first: it has an index."""
 READ: Final = "read_file"
-FILE_TOOLS: Final = frozenset({"list_dir", READ, *SEARCHES})
+READ_DOCUMENT: Final = "read_document"
+FILE_TOOLS: Final = frozenset({"list_dir", READ, READ_DOCUMENT, *SEARCHES})
 
 
 def is_question_over_files(session: Session) -> bool:
@@ -43,12 +45,17 @@ async def search(session: Session) -> None:
         raise Stop(StopReason.DENIED, found.block.text.removeprefix(DENIED))
 
 
-async def read_file(session: Session, file: str) -> bool:
-    """Read a file that a tool named, as it named it, from its first line. Return False when that fails."""
-    if READ not in session.tools:
+async def read_again(session: Session, evidence: Evidence) -> bool:
+    """Read the file of `evidence` from its first line, or its page of a document. Return False if that fails.
+
+    It is named as a tool named it.
+    """
+    tool = READ if evidence.page is None else READ_DOCUMENT
+    if tool not in session.tools:
         return False
+    page: JsonObject = {} if evidence.page is None else {"page": evidence.page}
     source, _ = session.newest()
-    reply = await session.call(READ, {"path": file}, origin=source)
+    reply = await session.call(tool, {"path": evidence.file, **page}, origin=source)
     return reply.status == "ok"
 
 

@@ -46,11 +46,21 @@ class Budget:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """Where an answer comes from: `quote` was found, by string match, in `file` at line `line` (from 1)."""
+    """Where an answer comes from: `quote` was found, by string match, in `file` at line `line` (from 1).
+
+    In a document that is the line of `page`.
+    """
 
     file: str = field(repr=False)
     line: int
     quote: str = field(repr=False)
+    page: int | None = None
+
+    @property
+    def place(self) -> str:
+        """File and line in one piece, with the page of a document."""
+        page = "" if self.page is None else f" (page {self.page})"
+        return f"{self.file}{page}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

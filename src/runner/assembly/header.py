@@ -50,7 +50,7 @@ def header_facts(
         max_egress_class=config.perimeter.max_egress_class,
         classifier=classifier,
         enforcement=config.perimeter.enforcement,
-        sandbox="bubblewrap" if Effect.RUN in effects else "none",
+        sandbox="bubblewrap" if any(grant.confined for grant in policy.grants.values()) else "none",
         unverifiable_because=(
             *(("host-tool-untrusted",) if untrusted else ()),
             *(("tool-unrestricted",) if Effect.RUN_FREE in effects else ()),

@@ -21,7 +21,7 @@ from runner.capability.profile import ProfileSource
 from runner.capability.sandbox.bubblewrap import why_not
 from runner.kernel.config import Config
 from runner.kernel.errors import Mistake
-from runner.kernel.ports import Effect, Tool
+from runner.kernel.ports import Tool
 from runner.perimeter.grants import compile_policy
 from runner.perimeter.policy import Policy
 
@@ -58,9 +58,7 @@ def policy_of(
 def missing_sandbox(config: Config, source: ProfileSource, policy: Policy) -> Mistake | None:
     """Return why a granted tool cannot have the sandbox it needs, with the fix; None if it can (P3)."""
     needing = (
-        index
-        for index, grant in enumerate(config.policy.grants)
-        if policy.grants[grant.tool].effect is Effect.RUN
+        index for index, grant in enumerate(config.policy.grants) if policy.grants[grant.tool].confined
     )
     index = next(needing, None)
     if index is None or (found := why_not()) is None:

@@ -7,10 +7,13 @@ Owns that two never have one name. Leaves to the perimeter whether one may run (
 from collections.abc import Sequence
 
 from runner.assembly.vault import vault_of
+from runner.capability.documents.reader import Documents
 from runner.capability.profile import ProfileSource
 from runner.capability.sandbox.bubblewrap import Bubblewrap
 from runner.capability.sandbox.unconfined import Unconfined
 from runner.capability.tools.commandrules import command_rules
+from runner.capability.tools.documents import NAME as READ_DOCUMENT
+from runner.capability.tools.documents import ReadDocument
 from runner.capability.tools.drafting import MoveToBin, PatchFile, WriteFile
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.tools.shell import NAME as SHELL
@@ -45,13 +48,19 @@ def by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
 
 def shipped_tools(config: Config, source: ProfileSource) -> tuple[Tool, ...]:
     """Return the tools that the runner ships, as the grants of `config`, read from `source`, want them."""
-    reading = (ListDir(), ReadFile(), SearchText(), SearchDocuments(vault=vault_of(source)))
+    reading = (ListDir(), ReadFile(), _read_document(config), SearchText(), SearchDocuments(vault=vault_of(source)))
     return *reading, WriteFile(), PatchFile(), MoveToBin(), _shell(config), WebFetch()
 
 
 def outlet_of(config: Config) -> Outlet:
     """Return the one way of tools to the network, under the ceiling of `config`."""
     return Outlet(transport=WebTransport(), ceiling=config.perimeter.ceiling)
+
+
+def _read_document(config: Config) -> ReadDocument:
+    """Return the tool that reads documents: in a sandbox, unless the profile says otherwise."""
+    free = any(each.tool == READ_DOCUMENT and each.sandbox == "unrestricted" for each in config.policy.grants)
+    return ReadDocument(Documents(Unconfined() if free else Bubblewrap()), confined=not free)
 
 
 def _shell(config: Config) -> Shell:

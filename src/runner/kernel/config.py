@@ -104,7 +104,7 @@ class Grant(_Section):
     commands: tuple[Name, ...] | None = None
     """For the shell tool: the programs that may be started. None or an empty list allows nothing."""
     sandbox: Literal["required", "unrestricted"] | None = None
-    """For the shell tool: whether its programs are confined, which is so unless it says `unrestricted`."""
+    """For tools that start programs: are these confined? They are, unless it says `unrestricted`."""
     network: Literal[False] | None = None
     trusted: bool = False
     """For a host program's own tool only: the practice vouches for it, and the verdict names it."""

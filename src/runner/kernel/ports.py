@@ -387,11 +387,15 @@ class GrantedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Excerpt:
-    """One line of a granted file: `file` is alias/relative path, `line` counts from 1."""
+    """One line of a granted file: `file` is alias/relative path, `line` counts from 1.
+
+    In a document `page` counts from 1, and `line` in the page; a plain file has no pages.
+    """
 
     file: str = field(repr=False)
     line: int
     text: str = field(repr=False)
+    page: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

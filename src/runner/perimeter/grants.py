@@ -89,6 +89,7 @@ def compile_policy(
             ask=grant.approval == "ask",
             url_argument=offer.url_argument,
             binaries=getattr(tool, "binaries", None),
+            confined=tool.effect is Effect.RUN or getattr(tool, "confined", False) is True,
             flow=FREE if of_flow else flow_of(offer),
         )
         mistakes += _program_mistakes(grant, tool, where, blame)
@@ -122,7 +123,8 @@ def _program_mistakes(grant: Grant, tool: Tool, where: Where, blame: Blame) -> I
     """Yield what the grant of a tool that starts programs may not say, or that of one that starts none."""
     binaries: Mapping[str, CommandRules] | None = getattr(tool, "binaries", None)
     if binaries is None:
-        for key, value in (("commands", grant.commands), ("sandbox", grant.sandbox)):
+        starts_own = hasattr(tool, "confined")
+        for key, value in (("commands", grant.commands), ("sandbox", None if starts_own else grant.sandbox)):
             if value is not None:
                 yield blame((*where, key), "this tool starts no program", "remove this key")
         return

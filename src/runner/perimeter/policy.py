@@ -55,7 +55,9 @@ class ToolGrant:
     url_argument: str | None = None
     """The argument that is the address of a page; None for a tool that asks for none."""
     binaries: Mapping[str, CommandRules] | None = None
-    """The programs that may be started, by name; None for a tool that starts none."""
+    """The programs that may be started, by name; None for a tool that starts none of them."""
+    confined: bool = False
+    """Whether it does its work in a sandbox, without which it does none (P3)."""
     flow: Flow = FREE
     """What it says of the values of a call: where they may come from, and where they go."""
 

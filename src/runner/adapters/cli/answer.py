@@ -50,7 +50,7 @@ def print_result(console: Console, result: RunResult) -> None:
     elif result.stop is StopReason.ANSWERED:
         print_facts(console, [("Source", "none: nothing that was read bears this out")])
     for evidence in result.evidence:
-        print_block(console, f"{evidence.file}:{evidence.line}", style="cyan")
+        print_block(console, evidence.place, style="cyan")
         print_block(console, evidence.quote, depth=2)
     notes = [("Note", note) for note in result.notes]
     print_facts(console, [("Class", CLASSES[result.data_class]), ("Stopped", _summary(result)), *notes])
@@ -90,7 +90,12 @@ def result_data(result: RunResult, trace: Path) -> dict[str, Any]:
         "found": result.stop is StopReason.ANSWERED,
         "class": result.data_class.name,
         "evidence": [
-            {"file": evidence.file, "line": evidence.line, "quote": evidence.quote}
+            {
+                "file": evidence.file,
+                "page": evidence.page,
+                "line": evidence.line,
+                "quote": evidence.quote,
+            }
             for evidence in result.evidence
         ],
         "steps": [_step_data(step) for step in result.steps],

@@ -22,6 +22,7 @@ from runner.assembly import FINDINGS, Places, custody_of
 from runner.capability.home import akaion_home
 from runner.capability.models import Catalogue, ModelEntry, models_dir, verify
 from runner.capability.tools.beneath import Beneath, Parts
+from runner.capability.tools.documents import NAME as DOCUMENTS
 from runner.capability.tools.shell import NAME as SHELL
 from runner.capability.transport.findings import FileFindings
 from runner.kernel.config import Config, LocalInference
@@ -209,9 +210,9 @@ def _endpoint(endpoint: str) -> Check:
 
 
 def _sandbox(profile: Inspected | None) -> Iterator[Check]:
-    """Yield whether a program can be confined, which a shell tool needs, and what else could confine it."""
+    """Yield whether a program can be confined, which some tools need, and what else could confine it."""
     grants = () if profile is None else profile.config.policy.grants
-    needed = any(grant.tool == SHELL and grant.sandbox != "unrestricted" for grant in grants)
+    needed = any(grant.tool in (SHELL, DOCUMENTS) and grant.sandbox != "unrestricted" for grant in grants)
     reason = machine.no_sandbox()
     if reason is None:
         yield Check(name="sandbox", grade="ok", found="a program was started in one: bubblewrap and seccomp")

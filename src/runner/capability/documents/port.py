@@ -16,7 +16,10 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Page:
-    """One page: `number` counts from 1 through the document, `lines` are without their ends."""
+    """One page: `number` counts from 1 through the document, `lines` are without their ends.
+
+    A paragraph of a letter is one line, however long; one of a PDF stands in the lines that are seen.
+    """
 
     number: int
     lines: tuple[str, ...] = field(repr=False)

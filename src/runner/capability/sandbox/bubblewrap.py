@@ -15,13 +15,14 @@ import json
 import os
 import resource
 from collections.abc import Iterator
+from contextlib import contextmanager
 from io import FileIO
 from pathlib import Path
 from typing import Final
 
 from runner.capability.sandbox.loading import find_program, needs_of
-from runner.capability.sandbox.port import ENVIRONMENT, GRANTED, Job, Limits, Ran
-from runner.capability.sandbox.running import asked, pipe, started
+from runner.capability.sandbox.port import ENVIRONMENT, GRANTED, Job, Limits, Ran, Talk
+from runner.capability.sandbox.running import Heard, Started, asked, pipe, started
 from runner.capability.sandbox.seccomp import filter_here
 from runner.kernel.errors import SandboxUnavailable
 
@@ -29,6 +30,8 @@ KILLED: Final = 137
 """The status of a program that was ended from outside: 128 and SIGKILL."""
 _NOBODY: Final = "65534"
 _PIECE: Final = 4096
+_NOTHING: Final = "4096"
+"""Bytes of a folder that is shown empty: the least that one can have."""
 _TRIAL_S: Final = 10.0
 _LOCALE: Final = Path("/usr/lib/locale/C.utf8")
 _WALLS: Final = (
@@ -58,27 +61,61 @@ class Bubblewrap:
 
     def run(self, job: Job) -> Ran:
         """Run `job` to its end, within its limits; raise `SandboxUnavailable`, and then nothing ran."""
-        bwrap, rules = _bwrap(), filter_here()
-        if rules is None:
-            raise SandboxUnavailable(_NO_FILTER)
-        with pipe() as (told, telling), pipe() as (waiting, release), pipe() as (calls, listing):
-            listing.write(rules)
-            listing.close()
-            ours = (telling.fileno(), waiting.fileno(), calls.fileno())
-            handles = (*ours, *(granted.handle for granted in job.granted))
-            command = [bwrap, *_arguments(job, ours)]
-            with started(command, env=ENVIRONMENT, cwd="/", handles=handles) as process:
-                telling.close()
-                _limit(_member(_first_line(told), "child-pid"), job.limits)
-                release.write(b"\n")
-                heard = process.hear_out(
-                    end=process.kill, wall_s=job.limits.wall_s, most=job.limits.output_bytes
-                )
-            status = _member(told.readall(), "exit-code")
-        if status is None and not heard.late and not heard.cut:
-            raise SandboxUnavailable(_NO_NAMESPACES)
-        ended = KILLED if status is None else status
-        return Ran(status=ended, output=bytes(heard.output), late=heard.late, cut=heard.cut)
+        limits = job.limits
+        with _started(job) as (process, told):
+            heard = process.hear_out(end=process.kill, wall_s=limits.wall_s, most=limits.output_bytes)
+            return _ran(heard, told)
+
+    @contextmanager
+    def talk(self, job: Job) -> Iterator[Talk]:
+        """Start `job` and end it with the block; raise `SandboxUnavailable`, and then nothing ran."""
+        with _started(job, talks=True) as (process, told):
+            yield _Talk(process, told, job.limits.output_bytes)
+
+
+class _Talk:
+    """A program in a sandbox that is asked one thing after another."""
+
+    def __init__(self, process: Started, told: FileIO, most: int) -> None:
+        self._process = process
+        self._told = told
+        self._most = most
+
+    def ask(self, question: bytes, *, wall_s: float) -> bytes | Ran:
+        """Return its answer, or how it ended; raise `SandboxUnavailable`, and then nothing ran."""
+        heard = self._process.ask(question, end=self._process.kill, wall_s=wall_s, most=self._most)
+        return bytes(heard.output) if heard.whole else _ran(heard, self._told)
+
+
+@contextmanager
+def _started(job: Job, *, talks: bool = False) -> Iterator[tuple[Started, FileIO]]:
+    """Yield `job`, started within its limits, and what bubblewrap tells of it; end it after that.
+
+    Raises `SandboxUnavailable`, and then nothing ran.
+    """
+    bwrap, rules = _bwrap(), filter_here()
+    if rules is None:
+        raise SandboxUnavailable(_NO_FILTER)
+    with pipe() as (told, telling), pipe() as (waiting, release), pipe() as (calls, listing):
+        listing.write(rules)
+        listing.close()
+        ours = (telling.fileno(), waiting.fileno(), calls.fileno())
+        handles = (*ours, *(granted.handle for granted in job.granted))
+        command = [bwrap, *_arguments(job, ours)]
+        with started(command, env=ENVIRONMENT, cwd="/", handles=handles, talks=talks) as process:
+            telling.close()
+            _limit(_member(_first_line(told), "child-pid"), job.limits)
+            release.write(b"\n")
+            yield process, told
+
+
+def _ran(heard: Heard, told: FileIO) -> Ran:
+    """Return how a program ended, by what bubblewrap `told`; raise `SandboxUnavailable` if none ran."""
+    status = _member(told.readall(), "exit-code")
+    if status is None and not heard.late and not heard.cut:
+        raise SandboxUnavailable(_NO_NAMESPACES)
+    ended = KILLED if status is None else status
+    return Ran(status=ended, output=bytes(heard.output), late=heard.late, cut=heard.cut)
 
 
 def why_not() -> str | None:
@@ -103,6 +140,8 @@ def _arguments(job: Job, ours: tuple[int, int, int]) -> Iterator[str]:
     yield from ("--size", str(job.limits.scratch_bytes), "--tmpfs", ENVIRONMENT["HOME"])
     for path in (*needs_of(job.program), *_there(_LOCALE, *job.data)):
         yield from ("--ro-bind", os.path.realpath(path), path)
+    for folder in job.hidden:
+        yield from ("--size", _NOTHING, "--tmpfs", str(folder), "--remount-ro", str(folder))
     yield from ("--dev-bind", "/dev/null", "/dev/null")
     yield from ("--dir", GRANTED)
     for granted in job.granted:

@@ -10,6 +10,7 @@ import functools
 import os
 import re
 import struct
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
@@ -45,15 +46,25 @@ def needs_of(program: Path) -> tuple[str, ...]:
         raise SandboxUnavailable("the program is not installed here, or cannot be read") from None
 
 
+def libraries_of(program: Path, module: Path) -> Sequence[str]:
+    """Return the libraries of `module`, which `program` loads; raise `SandboxUnavailable`."""
+    loader = _loader_of(str(program))
+    return () if loader is None else _listed(loader, str(module))
+
+
+def _listed(loader: str, file: str) -> Sequence[str]:
+    listed = asked([loader, "--list", file])
+    if listed is None:
+        raise SandboxUnavailable("the libraries of the program cannot be listed here")
+    return _LIBRARY.findall(listed.decode("utf-8", "replace"))
+
+
 @functools.lru_cache(maxsize=128)
 def _needs(program: str, _: tuple[int, ...]) -> tuple[str, ...]:
     loader = _loader_of(program)
     if loader is None:
         return (program,)
-    listed = asked([loader, "--list", program])
-    if listed is None:
-        raise SandboxUnavailable("the libraries of the program cannot be listed here")
-    libraries = _LIBRARY.findall(listed.decode("utf-8", "replace"))
+    libraries = _listed(loader, program)
     cache = [_CACHE] if Path(_CACHE).is_file() else []
     return tuple(dict.fromkeys((program, loader, *libraries, *cache)))
 

@@ -6,6 +6,7 @@ the perimeter. Carries I5 in its shape: a job has no environment, no network and
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Protocol
@@ -63,7 +64,7 @@ class Job:
     """A `program` of this system (absolute path), its arguments, the folder it starts in, what it may read.
 
     `folder` is beneath `GRANTED`. `data` are files of the system that the program needs beside its libraries;
-    one that is not there is left out.
+    one that is not there is left out. `hidden` are folders in those, which it finds empty.
     """
 
     program: Path
@@ -71,6 +72,7 @@ class Job:
     granted: Sequence[Granted] = ()
     folder: str = field(default=GRANTED, repr=False)
     data: Sequence[Path] = ()
+    hidden: Sequence[Path] = ()
     limits: Limits = field(default_factory=Limits)
 
 
@@ -93,3 +95,24 @@ class Launcher(Protocol):
 
     def run(self, job: Job) -> Ran:
         """Run `job` to its end, within its limits; raise `SandboxUnavailable`, and then nothing ran."""
+
+
+class Talk(Protocol):
+    """A program that runs and is asked one thing after another."""
+
+    def ask(self, question: bytes, *, wall_s: float) -> bytes | Ran:
+        """Return its answer to `question`, or how it ended without one within `wall_s` seconds.
+
+        Each is told as its length (8 bytes, big-endian) and so many bytes. Once it ended, nothing more can be
+        asked. Raises `SandboxUnavailable`, and then nothing ran.
+        """
+
+
+class Talker(Protocol):
+    """Starts programs that are talked to."""
+
+    def talk(self, job: Job) -> AbstractContextManager[Talk]:
+        """Start `job` and end it with the block. Its answers and its talk are bounded by `job.limits`.
+
+        What it says on its error output is dropped. Raises `SandboxUnavailable`, and then nothing ran.
+        """

@@ -7,25 +7,34 @@ is given and no others; what is said beyond the bounds of a job is neither read 
 """
 
 import os
+import signal
 import subprocess
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from io import FileIO
 from typing import Final
 
 _PIECE: Final = 1 << 16
 _ASKING_S: Final = 10.0
+_ENDING_S: Final = 2.0
+"""How long a program may take to end once it has nothing more to say."""
+_LENGTH: Final = 8
+"""Bytes of the length before a question and an answer, most significant first."""
 
 
 @dataclass(slots=True, kw_only=True)
 class Heard:
-    """What was read of a program's output, and whether it was ended for its time or its talk."""
+    """What was read of a program's output, and whether it was ended for its time or its talk.
+
+    `whole` says of an answer that all of it came.
+    """
 
     output: bytearray = field(default_factory=bytearray, repr=False)
     late: bool = False
     cut: bool = False
+    whole: bool = False
 
 
 class Started:
@@ -49,6 +58,11 @@ class Started:
         """End this process, if it has not ended."""
         self._process.kill()
 
+    def kill_session(self) -> None:
+        """End this process and all that it started, which has to be in a session of its own."""
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
     def hear_out(self, *, end: Callable[[], None], wall_s: float, most: int) -> Heard:
         """Return what it says until every holder of its output is gone, and wait for it.
 
@@ -56,20 +70,50 @@ class Started:
         bytes come.
         """
         heard = Heard()
-
-        def too_late() -> None:
-            heard.late = True
-            end()
-
-        timer = threading.Timer(wall_s, too_late)
-        timer.daemon = True
-        timer.start()
-        try:
+        with _timed(heard, end, wall_s):
             self._read(heard, end, most)
             self._process.wait()
-        finally:
-            timer.cancel()
         return heard
+
+    def ask(self, question: bytes, *, end: Callable[[], None], wall_s: float, most: int) -> Heard:
+        """Return what it answers to `question`; the length of each goes before it.
+
+        `end` ends it; it is called after `wall_s` seconds, when the answer has more than `most` bytes, and
+        when it answers no more and does not end by itself.
+        """
+        heard = Heard()
+        with _timed(heard, end, wall_s), suppress(BrokenPipeError):
+            self._tell(len(question).to_bytes(_LENGTH, "big"))
+            self._tell(question)
+            length = self._exactly(_LENGTH)
+            size = int.from_bytes(length, "big")
+            if size > most:
+                heard.cut = True
+                end()
+            elif len(length) == _LENGTH:
+                heard.output = self._exactly(size)
+                heard.whole = len(heard.output) == size and not heard.late
+        if not heard.whole:
+            self._see_off(end)
+        return heard
+
+    def _see_off(self, end: Callable[[], None]) -> None:
+        try:
+            self._process.wait(_ENDING_S)
+        except subprocess.TimeoutExpired:
+            end()
+
+    def _tell(self, data: bytes) -> None:
+        rest, pipe = memoryview(data), self._process.stdin
+        while rest and pipe is not None:
+            rest = rest[os.write(pipe.fileno(), rest[:_PIECE]) :]
+
+    def _exactly(self, size: int) -> bytearray:
+        """Return the next `size` bytes of its output; fewer when it has ended."""
+        found, pipe = bytearray(), self._process.stdout
+        while pipe is not None and (piece := os.read(pipe.fileno(), min(_PIECE, size - len(found)))):
+            found += piece
+        return found
 
     def _read(self, heard: Heard, end: Callable[[], None], most: int) -> None:
         pipe = self._process.stdout
@@ -82,6 +126,23 @@ class Started:
 
 
 @contextmanager
+def _timed(heard: Heard, end: Callable[[], None], wall_s: float) -> Iterator[None]:
+    """Call `end` if the block takes more than `wall_s` seconds, and note it in `heard`."""
+
+    def too_late() -> None:
+        heard.late = True
+        end()
+
+    timer = threading.Timer(wall_s, too_late)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextmanager
 def started(
     command: Sequence[str],
     *,
@@ -89,16 +150,19 @@ def started(
     cwd: str,
     handles: Sequence[int] = (),
     own_session: bool = False,
+    talks: bool = False,
 ) -> Iterator[Started]:
     """Yield `command`, started with `env` in `cwd` and the open `handles` and no others; end it after that.
 
-    It reads nothing, and both its outputs are one. Raises `OSError`.
+    It reads nothing, and both its outputs are one; if it `talks`, it reads what is asked, and only its
+    answers are heard. Raises `OSError`.
     """
     process = subprocess.Popen(  # noqa: S603 - a launcher's own words around a program the policy allowed
         command,
-        stdin=subprocess.DEVNULL,
+        bufsize=0,
+        stdin=subprocess.PIPE if talks else subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
+        stderr=subprocess.DEVNULL if talks else subprocess.STDOUT,
         pass_fds=tuple(handles),
         env=env,
         cwd=cwd,

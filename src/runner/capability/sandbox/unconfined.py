@@ -8,13 +8,13 @@ a program may be told is the policy's here too; what it does is nobody's.
 """
 
 import os
-import signal
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from runner.capability.sandbox.port import ENVIRONMENT, GRANTED, Job, Ran
-from runner.capability.sandbox.running import started
+from runner.capability.sandbox.port import ENVIRONMENT, GRANTED, Job, Ran, Talk
+from runner.capability.sandbox.running import Heard, Started, started
 from runner.kernel.errors import SandboxUnavailable
 
 
@@ -23,28 +23,53 @@ class Unconfined:
 
     def run(self, job: Job) -> Ran:
         """Run `job` to its end; raise `SandboxUnavailable` when its program cannot be started."""
-        with tempfile.TemporaryDirectory() as top:
-            for granted in job.granted:
-                Path(top, granted.alias).symlink_to(granted.path)
-            try:
-                return _run(job, top)
-            except OSError:
-                raise SandboxUnavailable("the program could not be started") from None
+        with _started(job) as process:
+            end, limits = process.kill_session, job.limits
+            heard = process.hear_out(end=end, wall_s=limits.wall_s, most=limits.output_bytes)
+            return _ran(process, heard)
+
+    @contextmanager
+    def talk(self, job: Job) -> Iterator[Talk]:
+        """Start `job` and end it with the block; raise `SandboxUnavailable` when that cannot be done."""
+        with _started(job, talks=True) as process:
+            yield _Talk(process, job.limits.output_bytes)
 
 
-def _run(job: Job, top: str) -> Ran:
-    """Run `job` in the folder `top`, where the granted folders stand under their aliases."""
+class _Talk:
+    """A program that is asked one thing after another."""
+
+    def __init__(self, process: Started, most: int) -> None:
+        self._process = process
+        self._most = most
+
+    def ask(self, question: bytes, *, wall_s: float) -> bytes | Ran:
+        """Return its answer, or how it ended."""
+        process = self._process
+        heard = process.ask(question, end=process.kill_session, wall_s=wall_s, most=self._most)
+        return bytes(heard.output) if heard.whole else _ran(process, heard)
+
+
+@contextmanager
+def _started(job: Job, *, talks: bool = False) -> Iterator[Started]:
+    """Yield `job`, started in a folder of its own where the granted ones stand under their aliases."""
     command = [str(job.program), *job.arguments]
-    where = top + job.folder.removeprefix(GRANTED)
-    env = {**ENVIRONMENT, "HOME": top, **_ceiling(job, top)}
-    with started(command, env=env, cwd=where, own_session=True) as process:
+    with tempfile.TemporaryDirectory() as top, ExitStack() as stack:
+        for granted in job.granted:
+            place = Path(top, granted.alias)
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.symlink_to(granted.path)
+        where = top + job.folder.removeprefix(GRANTED)
+        env = {**ENVIRONMENT, "HOME": top, **_ceiling(job, top)}
+        try:
+            start = started(command, env=env, cwd=where, own_session=True, talks=talks)
+            process = stack.enter_context(start)
+        except OSError:
+            raise SandboxUnavailable("the program could not be started") from None
+        yield process
 
-        def end() -> None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
 
-        heard = process.hear_out(end=end, wall_s=job.limits.wall_s, most=job.limits.output_bytes)
-        return Ran(status=process.status, output=bytes(heard.output), late=heard.late, cut=heard.cut)
+def _ran(process: Started, heard: Heard) -> Ran:
+    return Ran(status=process.status, output=bytes(heard.output), late=heard.late, cut=heard.cut)
 
 
 def _ceiling(job: Job, top: str) -> dict[str, str]:

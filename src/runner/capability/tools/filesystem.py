@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import ClassVar, assert_never
 
-from runner.capability.tools.beneath import Beneath, Entry, FileText, Kind, Limits, Parts
+from runner.capability.documents.kinds import PACKED, family_of
+from runner.capability.tools.beneath import Beneath, Entry, FileText, Kind, Limits, Parts, decode
 from runner.capability.tools.openers import Opener
 from runner.capability.tools.pages import (
     LINES_AT_ONCE,
@@ -140,7 +141,7 @@ class ReadFile:
         if target is None:
             raise ToolError("that is not a file: list_dir shows the files there are")
         root, parts = target
-        found = Beneath(root, limits=self.limits, opener=self.opener).load(parts)
+        found = _text(Beneath(root, limits=self.limits, opener=self.opener).data(parts))
         name, text = veiled(call, [virtual(root, parts), found.text])
         lines = split_lines(text)
         if first > max(1, len(lines)):
@@ -164,6 +165,13 @@ class ReadFile:
         return ToolOutput(
             text="\n".join([head, *(shown_lines or ["(empty file)"]), *rest]), excerpts=tuple(excerpts)
         )
+
+
+def _text(data: bytes) -> FileText:
+    """Return `data` as text; raise `ToolError`, which of a document says who reads it."""
+    if family_of(data) in PACKED:
+        raise ToolError("that file is a document: read_document reads it, where it is granted")
+    return decode(data)
 
 
 def _unread(beneath: Beneath, parts: Parts, entries: Sequence[Entry]) -> int:

@@ -8,7 +8,7 @@ long to show whole, the excerpt is exactly the piece shown.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -39,6 +39,26 @@ class Piece:
 
     text: str = field(repr=False)
     excerpt: Excerpt
+
+
+def pieces_of(file: str, page: int, number: int, line: str, *, width: int) -> Iterator[Piece]:
+    """Yield line `number` of a `page`, whole, in pieces of at most `width` characters.
+
+    A piece ends after a sentence or a space where that leaves it long enough.
+    """
+    whole, start, mark = line.rstrip(), 0, ""
+    while True:
+        part = whole[start : start + width]
+        more = start + len(part) < len(whole)
+        if more:
+            sentence, space = part.rfind(". ", width // 2), part.rfind(" ", width // 2)
+            part = part[: max(sentence if sentence > 0 else space, 0) + 1 or width]
+        start += len(part)
+        excerpt = Excerpt(file=file, page=page, line=number, text=part.strip())
+        yield Piece(text=f"{number}: {mark}{excerpt.text}{'…' if more else ''}", excerpt=excerpt)
+        mark = "…"
+        if not more:
+            return
 
 
 def piece_of(file: str, number: int, line: str, *, width: int, relevance: Relevance | None = None) -> Piece:

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Each format, without the sandbox: every word is found on its page, and nothing that is hidden."""
+
+import pytest
+from papers import DATICERT, HEAD, LETTER, Paper, docx, good, odt, paragraph, plain_mail, plain_pdf, xlsx
+
+from runner.capability.documents.kinds import Family, family_of
+from runner.capability.documents.parsing import child
+from runner.capability.documents.parsing.draft import CHARACTERS
+from runner.capability.documents.parsing.mail import field_text
+from runner.capability.documents.port import Document
+from runner.capability.documents.reader import parse_answer
+from runner.capability.documents.words import Reason
+
+PAPERS = good()
+HIDDEN = ("segreto", "nascosto", "vecchio", "doppio", "no()", "8950", "p{}")
+
+
+def read(data: bytes) -> Document:
+    return parse_answer(child.answer_to(data))
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=[paper.name for paper in PAPERS])
+def test_every_word_stands_on_its_page_and_none_that_is_hidden(paper: Paper) -> None:
+    document = read(paper.data)
+    assert (document.kind, list(document.notes)) == (paper.kind, list(paper.notes))
+    assert [page.number for page in document.pages] == list(range(1, len(paper.pages) + 1))
+    for page, lines in zip(document.pages, paper.pages, strict=True):
+        found = " ".join(page.lines).split()
+        assert {word for line in lines for word in line.split()} <= set(found)
+        assert not [word for word in HIDDEN if word in " ".join(page.lines)]
+
+
+def test_there_are_forty_files_and_more_with_the_hostile_ones() -> None:
+    assert len(PAPERS) >= 35
+    assert {paper.kind for paper in PAPERS} == {"pdf", "docx", "odt", "xlsx", "eml", "html", "rtf", "p7m"}
+
+
+def test_a_row_is_the_line_of_its_number() -> None:
+    rows = "".join(f'<row r="{r}"><c t="str"><v>riga {r}</v></c></row>' for r in (1, 7, 300))
+    [page] = read(xlsx({"S": rows})).pages
+    assert [at for at, line in enumerate(page.lines, start=1) if line.startswith("riga")] == [1, 7, 300]
+    assert (page.lines[299], page.lines[300]) == ("riga 300", "Sheet: S")
+
+
+@pytest.mark.parametrize(
+    ("format_", "serial", "shown"),
+    [
+        pytest.param("dd/mm/yyyy", "46356", "2026-11-30", id="own"),
+        pytest.param("dd/mm/yyyy", "46356.4375", "2026-11-30 10:30", id="time"),
+        pytest.param('"day "0.00', "46356", "46356", id="a word in a number"),
+        pytest.param("[Red]0.00", "46356", "46356", id="a colour"),
+        pytest.param("dd/mm/yyyy", "1e300", "1e300", id="no date"),
+        pytest.param("dd/mm/yyyy", "nan", "nan", id="no number"),
+    ],
+)
+def test_a_date_is_written_as_one_and_a_number_stays_a_number(format_: str, serial: str, shown: str) -> None:
+    code = format_.replace('"', "&quot;")
+    styles = f'<numFmts><numFmt numFmtId="164" formatCode="{code}"/></numFmts>'
+    styles += '<cellXfs><xf numFmtId="164"/></cellXfs>'
+    [page] = read(xlsx({"S": f'<row r="1"><c s="0"><v>{serial}</v></c></row>'}, styles=styles)).pages
+    assert page.lines[0] == shown
+
+
+def test_a_paragraph_is_one_line_however_long() -> None:
+    long = "parola " * 900
+    for data in (docx(paragraph(long)), odt(f"<text:p>{long}</text:p>")):
+        [page] = read(data).pages
+        assert page.lines == (long.strip(),)
+
+
+def test_text_past_the_bound_is_left_out_and_said() -> None:
+    document = read(docx("".join(paragraph("abcd " * 1000) for _ in range(1000))))
+    assert "there is more than is read of one document" in document.notes[0]
+    assert document.kind == "docx"
+    assert (
+        CHARACTERS * 0.99 < sum(len(line) + 1 for page in document.pages for line in page.lines) <= CHARACTERS
+    )
+
+
+def test_controls_make_no_line_and_every_kind_of_line_end_does() -> None:
+    [page] = read(b"{\\rtf1 uno\\'00\\u27?due\\u8232?tre\\u133?quattro\\u13?\\u10?cinque}").pages
+    assert page.lines == ("unodue", "tre", "quattro", "", "cinque")
+
+
+def test_a_field_is_one_line_and_a_name_of_a_codec_is_not_followed() -> None:
+    assert field_text("=?utf-8?b?UGVyY2jDqQ==?= si\r\n Bcc: altri") == "Perché si Bcc: altri"
+    assert field_text("=?punycode?q?a-b?=") == "a-b"
+    assert field_text("=?utf-8?b?a?=") != ""
+
+
+def test_a_certificate_alone_is_read_inside_a_mail_only() -> None:
+    assert family_of(DATICERT.encode()) is Family.XML
+    assert family_of(plain_mail()) is Family.EML
+    assert family_of(HEAD.replace(b"\r\n", b"\n") + b"\nciao") is Family.EML
+    assert family_of(b"\xef\xbb\xbf" + plain_pdf()) is Family.PDF
+    assert family_of("\n".join(LETTER).encode()) is Family.TEXT
+    assert family_of(b"\0\1\2") is Reason.UNKNOWN
+
+
+def test_i12_what_a_parser_raises_is_one_word() -> None:
+    """Whatever breaks in a parser, the answer says which kind of thing it was and quotes nothing."""
+    for problem, reason in (
+        (ValueError("Rossi-7731"), Reason.BROKEN),
+        (MemoryError(), Reason.TOO_BIG),
+        (RecursionError("Rossi-7731"), Reason.TOO_DEEP),
+    ):
+
+        def fail(_data: bytes, _draft: object, problem: Exception = problem) -> None:
+            raise problem
+
+        assert child.answer_to(b"", fail) == {"error": reason}
