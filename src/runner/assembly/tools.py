@@ -48,7 +48,13 @@ def by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
 
 def shipped_tools(config: Config, source: ProfileSource) -> tuple[Tool, ...]:
     """Return the tools that the runner ships, as the grants of `config`, read from `source`, want them."""
-    reading = (ListDir(), ReadFile(), _read_document(config), SearchText(), SearchDocuments(vault=vault_of(source)))
+    reading = (
+        ListDir(),
+        ReadFile(),
+        _read_document(config),
+        SearchText(),
+        SearchDocuments(vault=vault_of(source)),
+    )
     return *reading, WriteFile(), PatchFile(), MoveToBin(), _shell(config), WebFetch()
 
 
