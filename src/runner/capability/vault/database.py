@@ -84,8 +84,8 @@ def one_change(connection: sqlite3.Connection) -> Iterator[None]:
 
 
 def discard(path: Path) -> None:
-    """Remove the database at `path`, whatever it is; raise `OSError`."""
-    for ending in ("", "-wal", "-shm"):
+    """Remove the database at `path`, whatever it is, its log first, which is of no other; raise `OSError`."""
+    for ending in ("-wal", "-shm", ""):
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 

@@ -105,7 +105,7 @@ def update(
         for mark in gone:
             store.drop(table, known[mark].id)
     work = [
-        _Work(parts=parts, stamp=stamp_text(stamp) if _is_old(stamp, started) else "", known=known.get(mark))
+        _Work(parts=parts, stamp=stamp_text(stamp) if is_old(stamp, started) else "", known=known.get(mark))
         for mark, parts, stamp in found
         if _is_due(known.get(mark), stamp, again=again)
     ]
@@ -136,7 +136,8 @@ def name_of(parts: Sequence[str]) -> str:
     return "/".join(parts)
 
 
-def _is_old(stamp: Stamp, now_ns: int) -> bool:
+def is_old(stamp: Stamp, now_ns: int) -> bool:
+    """Return whether the times of `stamp` are old enough at `now_ns` to tell a change after them."""
     _, modified, changed, _ = stamp
     return max(modified, changed) < now_ns - FRESH_NS
 

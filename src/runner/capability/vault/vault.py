@@ -7,6 +7,7 @@ class and the matter of what is found. Carries P2: a folder that is not among th
 looked into, whatever the index has of it.
 """
 
+import fcntl
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -111,40 +112,51 @@ class Vault:
 
     def _with_store(self, work: Callable[[Store], T]) -> T:
         """Do `work` on the index; on a new one when it is broken."""
-        terms = self._find_terms()
-        with suppress(Broken), open_store(self._file, terms) as store:
+        with suppress(Broken), open_store(self._file, self._find_terms()) as store:
             return work(store)
-        discard(self._file)
         try:
-            with open_store(self._file, terms) as store:
+            discard(self._file)
+            with open_store(self._file, self._find_terms()) as store:
                 return work(store)
-        except Broken:
+        except (Broken, OSError):
             raise ToolError(
                 "the index of the vault cannot be made here. Fix: check the home directory"
             ) from None
 
     def _find_terms(self) -> Terms:
-        """Return the terms under the key, which is made at first."""
-        if self._terms is None:
-            self._terms = Terms(_read_key(self._key, self._entropy))
+        """Return the terms under the key as it is now, which is made at first: who removed it meant it."""
+        if not os.path.lexists(self._key):
+            _make_key(self._key, self._entropy, lock=self._file.parent)
+        key = _read_key(self._key)
+        if self._terms is None or self._terms.key != key:
+            self._terms = Terms(key)
         return self._terms
 
 
-def _read_key(path: Path, entropy: Entropy) -> bytes:
-    """Return the key at `path`, made if there is none; raise `ToolError`."""
+def _make_key(path: Path, entropy: Entropy, *, lock: Path) -> None:
+    """Make the key, unless somebody did meanwhile: one at a time does it, by the folder `lock`."""
     try:
-        if not os.path.lexists(path):
-            make_private_folder(path.parent)
-            replace_file(path, path.with_name(f"{path.name}.{os.getpid()}"), entropy.token(_KEY_BYTES))
-        key = read_regular(path, most=_KEY_BYTES, refuse=_refuse, private=True)
+        make_private_folder(lock)
+        make_private_folder(path.parent)
+        handle = os.open(lock, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+            if not os.path.lexists(path):
+                replace_file(path, path.with_name(f"{path.name}.new"), entropy.token(_KEY_BYTES))
+        finally:
+            os.close(handle)
     except OSError:
         raise ToolError("the key of the vault cannot be made. Fix: check the home directory") from None
+
+
+def _read_key(path: Path) -> bytes:
+    """Return the key at `path`; raise `ToolError`."""
+    try:
+        key = read_regular(path, most=_KEY_BYTES, refuse=_refuse, private=True)
     except ConfigError:
         key = b""
     if len(key) != _KEY_BYTES:
-        raise ToolError(
-            "the key of the vault is not a private file of 32 bytes. Fix: remove it and index again"
-        )
+        raise ToolError("the key of the vault is no private file of 32 bytes. Fix: remove it and index again")
     return key
 
 

@@ -68,10 +68,10 @@ def spellings(token: str) -> tuple[str, ...]:
 class Terms:
     """Terms under one secret key of 32 bytes."""
 
-    __slots__ = ("_key", "_of")
+    __slots__ = ("_of", "key")
 
     def __init__(self, key: bytes) -> None:
-        self._key = key
+        self.key = key
         self._of = lru_cache(maxsize=KNOWN_TOKENS)(self._terms)
 
     def __repr__(self) -> str:
@@ -80,7 +80,7 @@ class Terms:
 
     def digest(self, data: bytes, *, size: int = 16) -> bytes:
         """Return a keyed digest of `data`, of `size` bytes (BLAKE2b, RFC 7693)."""
-        return blake2b(data, key=self._key, digest_size=size).digest()
+        return blake2b(data, key=self.key, digest_size=size).digest()
 
     def term(self, word: str) -> str:
         """Return the term of a stem, twelve hex digits."""

@@ -4,7 +4,9 @@
 import os
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from runner.capability.tools.beneath import identity_of
 from runner.capability.tools.openers import best_opener
 from runner.capability.transport.clock import SystemEntropy
 from runner.capability.vault.database import Broken, need_fts5, open_database
-from runner.capability.vault.indexing import Updated
+from runner.capability.vault.indexing import FRESH_NS, Updated, is_old
 from runner.capability.vault.vault import Vault
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Root
@@ -177,6 +179,19 @@ def test_what_is_as_it_was_is_not_opened(tmp_path: Path) -> None:
     assert [names for names in opened if names and names[-1].endswith((".txt", ".md"))] == []
 
 
+def test_a_time_that_may_stand_for_two_states_is_not_believed(practice: Any) -> None:
+    """Of two changes within one tick the second leaves no trace. A time to come is as young as can be."""
+    file, now = practice.put("a/one.txt", "alfa"), time.time_ns()
+    stamp = (4, now - FRESH_NS // 2, now - FRESH_NS // 2, 1)
+    assert not is_old(stamp, now)
+    assert is_old(stamp, now + FRESH_NS)
+    os.utime(file, ns=(now + 10**12, now + 10**12))
+    roots = [practice.root("a")]
+    practice.vault.update(roots)
+    with sqlite3.connect(practice.index) as database:
+        assert database.execute("SELECT stamp FROM file").fetchall() == [("",)]
+
+
 def test_a_bounded_update_says_what_is_left(practice: Any) -> None:
     for number in range(5):
         practice.put(f"a/{number}.txt", "alfa")
@@ -335,6 +350,32 @@ def test_a_database_of_another_key_is_broken(tmp_path: Path) -> None:
         pass
     with pytest.raises(Broken), open_database(tmp_path / "i.db", b"other"):
         pass
+
+
+def test_a_key_that_was_removed_is_not_used_any_more(practice: Any) -> None:
+    practice.put("a/one.txt", "alfa")
+    assert practice.files("alfa") == ["a/one.txt"]
+    key = practice.index.parent / "keys" / "index.key"
+    before = key.read_bytes()
+    key.unlink()
+    assert practice.files("alfa") == ["a/one.txt"]
+    assert key.read_bytes() != before
+
+
+def test_many_at_once_update_and_search_and_all_are_right(practice: Any) -> None:
+    for number in range(60):
+        practice.put(f"a/{number}.txt", f"clausola numero {number}\n")
+    roots = [practice.root("a")]
+
+    def work(number: int) -> list[str]:
+        vault = practice.again() if number % 2 else practice.vault
+        vault.update(roots)
+        return [hit.quote for hit in vault.search(roots, f"numero {number}", 1).hits]
+
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found = list(pool.map(work, range(24)))
+    assert found == [[f"clausola numero {number}"] for number in range(24)]
+    assert practice.vault.search(roots, "clausola", 1).files == 60
 
 
 # --- folders --------------------------------------------------------------------------------------------
