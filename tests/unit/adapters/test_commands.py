@@ -610,6 +610,7 @@ def test_a_profile_that_cannot_be_used_fails_and_the_machine_is_still_looked_at(
     grades = {check["check"]: check["grade"] for check in json.loads(out)["checks"]}
     assert (status, grades["profile"]) == (1, "fail")
     assert "sandbox" in grades
+    assert grades["index"] == "ok"
 
 
 def test_a_second_opinion_needs_its_engine_and_its_weights(home: Path) -> None:

@@ -43,9 +43,9 @@ def obey(request: InferenceRequest) -> str:
     return json.dumps(first_instance(request.schema))
 
 
-def searcher(output: ToolOutput | Exception | None = None) -> FakeTool:
+def searcher(output: ToolOutput | Exception | None = None, *, name: str = "search_text") -> FakeTool:
     found = ToolOutput(text="found", excerpts=LINES) if output is None else output
-    return FakeTool(name="search_text", output=found, parameters=QUERY)
+    return FakeTool(name=name, output=found, parameters=QUERY)
 
 
 def noter() -> FakeTool:
@@ -67,6 +67,14 @@ def test_an_answer_comes_with_a_quote_that_was_read(make_world: Any, grant: Any)
     assert result.data_class is DataClass.C1
     assert [step.tool for step in result.steps if isinstance(step, ToolStep)] == ["search_text"]
     assert world.records("task_end")[0]["outcome"] == "done"
+
+
+def test_a_question_over_files_opens_with_the_search_that_has_an_index(make_world: Any, grant: Any) -> None:
+    plain, indexed = searcher(), searcher(name="search_documents")
+    grants = {tool.spec.name: grant(tool) for tool in (plain, indexed)}
+    result = loop_over(make_world(replies=[obey] * 9, grants=grants), plain, indexed).run("When is it?")
+    assert result.stop is StopReason.ANSWERED
+    assert (len(plain.calls), len(indexed.calls)) == (0, 1)
 
 
 def test_the_question_itself_is_among_the_words_searched_for(make_world: Any, grant: Any) -> None:

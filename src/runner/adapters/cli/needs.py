@@ -25,6 +25,8 @@ from runner.capability.tools.beneath import Beneath, Parts
 from runner.capability.tools.documents import NAME as DOCUMENTS
 from runner.capability.tools.shell import NAME as SHELL
 from runner.capability.transport.findings import FileFindings
+from runner.capability.vault.database import why_no_index
+from runner.capability.vault.tool import NAME as SEARCH_DOCUMENTS
 from runner.kernel.config import Config, LocalInference
 from runner.kernel.errors import ConfigError, ModelError, ToolError, TraceError
 from runner.kernel.ports import Root
@@ -68,6 +70,7 @@ def checks(named: str, *, deep: bool) -> Iterator[Check]:
     yield from _weights(profile, deep=deep)
     yield from _endpoints(profile)
     yield from _sandbox(profile)
+    yield _index(profile)
     yield _openat2()
     if profile is not None:
         yield _behaviour(profile, named)
@@ -207,6 +210,17 @@ def _endpoint(endpoint: str) -> Check:
 
 
 # --- system --------------------------------------------------------------------------------------
+
+
+def _index(profile: Inspected | None) -> Check:
+    """Return whether documents can be indexed, which `search_documents` needs."""
+    reason = why_no_index()
+    if reason is None:
+        return Check(name="index", grade="ok", found="SQLite has full-text search (FTS5)")
+    grants = () if profile is None else profile.config.policy.grants
+    needed = any(grant.tool == SEARCH_DOCUMENTS for grant in grants)
+    found, _, fix = reason.partition(". Fix: ")
+    return Check(name="index", grade="fail" if needed else "warn", found=found, fix=fix)
 
 
 def _sandbox(profile: Inspected | None) -> Iterator[Check]:

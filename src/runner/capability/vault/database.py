@@ -89,6 +89,16 @@ def discard(path: Path) -> None:
         path.with_name(path.name + ending).unlink(missing_ok=True)
 
 
+def why_no_index() -> str | None:
+    """Return why this Python cannot index, with the fix; None if it can."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        try:
+            need_fts5(connection)
+        except ToolError as problem:
+            return str(problem)
+    return None
+
+
 def need_fts5(connection: sqlite3.Connection) -> None:
     """Raise `ToolError` where SQLite was built without FTS5."""
     if not connection.execute("SELECT 1 FROM pragma_module_list WHERE name = 'fts5'").fetchone():
