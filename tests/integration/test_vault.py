@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from papers import SECOND, docx, paragraph, plain_pdf
 from typer.testing import CliRunner
 
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.main import app, main
 from runner.assembly.library import open_library
+from runner.capability.sandbox.bubblewrap import why_not
 
+NO_SANDBOX = why_not()
 ATTO = "Tribunale di Udine\n\nSfratto per morosità.\nL'udienza è fissata per il 9 aprile 2026.\n"
 
 
@@ -58,7 +61,7 @@ def test_search_prints_file_line_and_the_exact_text(profile: str) -> None:
     assert status == Status.DONE
     assert {name: hit[name] for name in ("file", "page", "line", "quote", "also")} == {
         "file": "one/atto.txt",
-        "page": 1,
+        "page": None,
         "line": 4,
         "quote": "L'udienza è fissata per il 9 aprile 2026.",
         "also": [],
@@ -108,6 +111,35 @@ def test_nothing_goes_on_record_and_no_model_is_needed(profile: str) -> None:
     akaion("search", "--profile", profile, "sfratto")
     home = Path(os.environ["AKAION_HOME"])
     assert sorted(path.name for path in home.iterdir()) == ["keys", "vault"]
+
+
+# --- documents ------------------------------------------------------------------------------------------
+
+
+def granting(profile: str, more: str) -> None:
+    """Put a PDF and a letter into the folder, and grant `more`."""
+    folder = Path(profile).parent / "one"
+    (folder / "canone.pdf").write_bytes(plain_pdf())
+    (folder / "lettera.docx").write_bytes(docx(paragraph("Raccomandata per la signora Bellandi.")))
+    text = Path(profile).read_text(encoding="utf-8")
+    Path(profile).write_text(f"{text}    - {{tool: read_document, paths: [one]{more}}}\n", encoding="utf-8")
+
+
+@pytest.mark.skipif(NO_SANDBOX is not None, reason=f"no sandbox here: {NO_SANDBOX}")
+def test_documents_are_indexed_and_quoted_by_page_where_they_may_be_read(profile: str) -> None:
+    granting(profile, "")
+    hits = json.loads(akaion("search", "--profile", profile, "--json", "pagina due avvocati")[1])["hits"]
+    assert (hits[0]["file"], hits[0]["page"], hits[0]["line"]) == ("one/canone.pdf", 2, 1)
+    assert hits[0]["quote"] == SECOND[0]
+    said = akaion("search", "--profile", profile, "Bellandi")[1]
+    assert "one/lettera.docx, page 1, line 1\n  Raccomandata per la signora Bellandi.\n" in said
+
+
+def test_p3_documents_are_not_indexed_without_a_sandbox(profile: str) -> None:
+    granting(profile, ", sandbox: unrestricted")
+    unread = json.loads(akaion("index", "--profile", profile, "--json")[1])["unread"]
+    assert [count for reason, count in unread.items() if "document" in reason] == [2]
+    assert akaion("search", "--profile", profile, "Bellandi")[0] == Status.NOT_FOUND
 
 
 # --- killed ---------------------------------------------------------------------------------------------

@@ -66,4 +66,4 @@ def open_library(named: str) -> Library:
         raise ConfigError([blame(("policy", "grants"), f"it grants {NAME} on no folder", fix)])
     pinned = pin_policy(policy, config.policy.grants, identify=identity_of, blame=blame)
     make_home()
-    return Library(vault=vault_of(source), roots=pinned.grants[NAME].roots)
+    return Library(vault=vault_of(config, source), roots=pinned.grants[NAME].roots)

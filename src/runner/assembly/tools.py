@@ -53,7 +53,7 @@ def shipped_tools(config: Config, source: ProfileSource) -> tuple[Tool, ...]:
         ReadFile(),
         _read_document(config),
         SearchText(),
-        SearchDocuments(vault=vault_of(source)),
+        SearchDocuments(vault=vault_of(config, source)),
     )
     return *reading, WriteFile(), PatchFile(), MoveToBin(), _shell(config), WebFetch()
 

@@ -71,7 +71,7 @@ def search(
 
 
 def _print_hit(console: Console, hit: Hit) -> None:
-    page = f", page {hit.page}" if hit.page > 1 else ""
+    page = "" if hit.page is None else f", page {hit.page}"
     print_line(console, f"{hit.file}{page}, line {hit.line}", "bold")
     print_block(console, hit.quote)
     if hit.also:

@@ -61,13 +61,24 @@ def pieces_of(file: str, page: int, number: int, line: str, *, width: int) -> It
             return
 
 
-def piece_of(file: str, number: int, line: str, *, width: int, relevance: Relevance | None = None) -> Piece:
-    """Return line `number` of `file`, at most `width` characters: around what is relevant, or its start."""
+def piece_of(
+    file: str,
+    number: int,
+    line: str,
+    *,
+    width: int,
+    relevance: Relevance | None = None,
+    page: int | None = None,
+) -> Piece:
+    """Return line `number` of `file`, or of a page of it, at most `width` characters.
+
+    They are those around what is relevant, or its start.
+    """
     whole = line.rstrip()
     start, end = cut(whole, relevance or {}, width)
     part = whole if (start, end) == (0, len(whole)) else whole[start:end].strip()
     before, after = "…" if start else "", "…" if end < len(whole) else ""
-    excerpt = Excerpt(file=file, line=number, text=part)
+    excerpt = Excerpt(file=file, page=page, line=number, text=part)
     return Piece(text=f"{number}: {before}{part}{after}", excerpt=excerpt)
 
 

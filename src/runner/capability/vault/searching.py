@@ -38,12 +38,12 @@ Read: TypeAlias = Callable[[Root, Parts], Sequence[Section]]
 class Hit:
     """A line of a file, as it stands there: `quote`, number `line` of its `page`, both counted from 1.
 
-    A line too long to show is cut to a piece of itself. `pieces` are it and the lines around it that say
-    something, in order. `also` names the files that have the same text.
+    A plain file has no pages. A line too long to show is cut to a piece of itself. `pieces` are it and the
+    lines around it that say something, in order. `also` names the files that have the same text.
     """
 
     file: str = field(repr=False)
-    page: int
+    page: int | None
     line: int
     quote: str = field(repr=False)
     pieces: tuple[Piece, ...] = field(repr=False)
@@ -169,7 +169,7 @@ def _pieces(file: str, section: Section, at: int, words: Mapping[str, float]) ->
         if word in words
     }
     return tuple(
-        piece_of(file, number, line, width=LINE_CHARS, relevance=relevance)
+        piece_of(file, number, line, width=LINE_CHARS, relevance=relevance, page=section.page)
         for number, line in enumerate(lines, start=section.first + start)
         if line.strip()
     )

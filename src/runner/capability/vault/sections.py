@@ -2,16 +2,17 @@
 """Sections: a file as the index cuts it, and how it is read.
 
 Owns the way from the bytes of a file to its sections: plain text here, documents by a `DocumentReader`, where
-there is one. A section is a page, or a part of one. The same bytes always give the same sections, so the
-index keeps numbers and this module says, from the file itself, what stands there. Leaves confinement to
-`beneath`. Carries P2: nothing is read but through it.
+there is one. Which of the two a file is, its bytes say. A section is a page, or a part of one. The same bytes
+always give the same sections, so the index keeps numbers and this module says, from the file itself, what
+stands there. Leaves confinement to `beneath`. Carries P2: nothing is read but through it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, TypeAlias
 
-from runner.capability.documents.port import Document, DocumentReader, Page
+from runner.capability.documents.kinds import PACKED, Family, family_of
+from runner.capability.documents.port import DocumentReader
 from runner.capability.tools.beneath import decode
 from runner.capability.tools.pages import split_lines
 from runner.kernel.errors import ToolError
@@ -21,34 +22,36 @@ SECTION_LINES: Final = 40
 MOST_SECTIONS: Final = 1 << 16
 """Sections of a file; what follows them is not indexed."""
 
+_PLAIN: Final = frozenset({Family.TEXT, Family.XML})
+_Pages: TypeAlias = list[tuple[int | None, tuple[str, ...]]]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """Lines of one page: `first` is the number of the first one on its page, counted from 1."""
+    """Lines of one `page`, or of a plain file, which has none. `first` is the number of the first, from 1."""
 
-    page: int
+    page: int | None
     first: int
     lines: tuple[str, ...] = field(repr=False)
 
 
 def read_sections(data: bytes, *, name: str, reader: DocumentReader | None) -> tuple[Section, ...]:
     """Return the sections of the file `name` that holds `data`; raise `ToolError` if it cannot be read."""
-    return tuple(_cut(_document(data, name, reader).pages))[:MOST_SECTIONS]
+    return tuple(_cut(_pages(data, name, reader)))[:MOST_SECTIONS]
 
 
-def _document(data: bytes, name: str, reader: DocumentReader | None) -> Document:
-    try:
-        lines = split_lines(decode(data).text)
-    except ToolError:
-        if reader is None:
-            raise
-        return reader.read(data, name=name)
-    return Document(kind="text", pages=(Page(number=1, lines=lines),))
+def _pages(data: bytes, name: str, reader: DocumentReader | None) -> _Pages:
+    """Return the pages of a document, or all of a plain file as one without a number."""
+    family = family_of(data)
+    if isinstance(family, Family) and family not in _PLAIN:
+        if reader is not None:
+            return [(page.number, page.lines) for page in reader.read(data, name=name).pages]
+        if family in PACKED:
+            raise ToolError("that file is a document: grant read_document too, and it is indexed")
+    return [(None, split_lines(decode(data).text))]
 
 
-def _cut(pages: Sequence[Page]) -> list[Section]:
-    return [
-        Section(page=page.number, first=start + 1, lines=page.lines[start : start + SECTION_LINES])
-        for page in pages
-        for start in range(0, len(page.lines), SECTION_LINES)
-    ]
+def _cut(pages: _Pages) -> Iterator[Section]:
+    for number, lines in pages:
+        for start in range(0, len(lines), SECTION_LINES):
+            yield Section(page=number, first=start + 1, lines=lines[start : start + SECTION_LINES])

@@ -79,8 +79,8 @@ class SearchDocuments:
 
 
 def head(hit: Hit) -> str:
-    """Return the line above a hit: its file, its page if there are several, and how many say the same."""
-    page = f", page {hit.page}" if hit.page > 1 else ""
+    """Return the line above a hit: its file, its page in a document, and how many say the same."""
+    page = "" if hit.page is None else f" (page {hit.page})"
     also = f" (the same text is in {len(hit.also)} more)" if hit.also else ""
     return f"{hit.file}{page}{also}"
 

@@ -10,11 +10,12 @@ looked into, whatever the index has of it.
 import fcntl
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, TypeVar
 
 from runner.capability.documents.port import DocumentReader
+from runner.capability.documents.reader import FILE_BYTES
 from runner.capability.files import read_regular
 from runner.capability.tools.beneath import Beneath, Limits, Parts
 from runner.capability.tools.openers import Opener
@@ -28,7 +29,7 @@ from runner.capability.vault.words import Terms
 from runner.kernel.errors import ConfigError, Mistake, ToolError
 from runner.kernel.ports import Entropy, Root
 
-LIMITS: Final = Limits(file_bytes=32 * 1024 * 1024, files=200_000, folders=50_000, names=200_000)
+LIMITS: Final = Limits(file_bytes=FILE_BYTES, files=200_000, folders=50_000, names=200_000)
 """How much of a folder is indexed."""
 
 _KEY_BYTES: Final = 32
@@ -71,16 +72,28 @@ class Vault:
 
     def search(self, roots: Sequence[Root], query: str, limit: int) -> Found:
         """Return the best `limit` hits for `query` in what is indexed, each read from its file now."""
-        return self._with_store(lambda store: search(store, roots, query, limit, self._read))
+        return self._with_store(lambda store: self._searched(store, roots, query, limit))
 
     def find(self, roots: Sequence[Root], query: str, limit: int, *, most: int) -> tuple[Found, Updated]:
         """Update, then search; see both. A broken index is made anew before anything is found in it."""
 
         def work(store: Store) -> tuple[Found, Updated]:
             done = self._updated(store, roots, most, None, again=False)
-            return search(store, roots, query, limit, self._read), done
+            return self._searched(store, roots, query, limit), done
 
         return self._with_store(work)
+
+    def _searched(self, store: Store, roots: Sequence[Root], query: str, limit: int) -> Found:
+        """Search; files of two folders never share a run of the reader."""
+        with ExitStack() as stack:
+            reader = self._reader
+            runs = {root: None if reader is None else stack.enter_context(reader.many()) for root in roots}
+
+            def read(root: Root, parts: Parts) -> Sequence[Section]:
+                data = self._beneath(root).data(parts)
+                return read_sections(data, name=parts[-1] if parts else "", reader=runs[root])
+
+            return search(store, roots, query, limit, read)
 
     def _updated(
         self, store: Store, roots: Sequence[Root], most: int | None, tell: Tell | None, *, again: bool
@@ -102,10 +115,6 @@ class Vault:
                 store.keep_only(roots)
 
         self._with_store(work)
-
-    def _read(self, root: Root, parts: Parts) -> Sequence[Section]:
-        data = self._beneath(root).data(parts)
-        return read_sections(data, name=parts[-1] if parts else "", reader=self._reader)
 
     def _beneath(self, root: Root) -> Beneath:
         return Beneath(root, limits=self._limits, opener=self._opener)

@@ -29,26 +29,27 @@ LETTER = "Studio Legale\n\nOggetto: sfratto per morosità\nIl conduttore non pag
 
 
 class PagesReader:
-    """Reads bytes that begin with `%PAGES`, a page for each form feed. Implements `DocumentReader`."""
+    """Reads what begins as a PDF, a page for each form feed. Implements `DocumentReader`."""
 
     def __init__(self) -> None:
+        self.names: list[str] = []
         self.runs: list[list[str]] = []
 
     def read(self, data: bytes, *, name: str) -> Document:
         """Return the pages; raise `ToolError`."""
-        if not data.startswith(b"\0%PAGES"):
-            raise ToolError("that is no document")
-        if self.runs:
-            self.runs[-1].append(name)
-        texts = data.decode("utf-8").removeprefix("\0%PAGES").split("\f")
+        self.names.append(name)
+        if b"broken" in data:
+            raise ToolError("that document is broken")
+        texts = data.decode("utf-8").removeprefix("%PDF-").split("\f")
         pages = tuple(Page(number=n, lines=tuple(text.split("\n"))) for n, text in enumerate(texts, start=1))
         return Document(kind="pdf", pages=pages)
 
     @contextmanager
     def many(self) -> Iterator["PagesReader"]:
-        """Note a run."""
-        self.runs.append([])
-        yield self
+        """Return a reader that notes what it reads."""
+        run = PagesReader()
+        self.runs.append(run.names)
+        yield run
 
 
 def counts(done: Updated) -> tuple[int, int, int, int]:
@@ -61,7 +62,7 @@ def counts(done: Updated) -> tuple[int, int, int, int]:
 def test_a_hit_has_file_page_line_and_the_exact_line(practice: Any) -> None:
     practice.put("a/rossi/lettera.txt", LETTER)
     (hit,) = practice.find("sfratti per morosita").hits
-    assert (hit.file, hit.page, hit.line) == ("a/rossi/lettera.txt", 1, 3)
+    assert (hit.file, hit.page, hit.line) == ("a/rossi/lettera.txt", None, 3)
     assert hit.quote == "Oggetto: sfratto per morosità"
     assert [(piece.excerpt.line, piece.excerpt.text) for piece in hit.pieces] == [
         (1, "Studio Legale"),
@@ -72,7 +73,7 @@ def test_a_hit_has_file_page_line_and_the_exact_line(practice: Any) -> None:
 
 def test_a_page_of_a_document_has_its_number_and_its_own_lines(practice: Any) -> None:
     reader = PagesReader()
-    practice.put("a/atto.pdf", "\0%PAGESprima pagina\fseconda\nudienza a Modena")
+    practice.put("a/atto.pdf", "%PDF-prima pagina\fseconda\nudienza a Modena")
     vault = practice.again(reader=reader)
     roots = [practice.root("a")]
     assert vault.update(roots).unread == {}
@@ -84,9 +85,11 @@ def test_i8_files_of_two_folders_never_share_a_run_of_the_reader(practice: Any) 
     """A file that takes the reader over could change what is read of the next: not across matters."""
     reader = PagesReader()
     for path in ("a/1.pdf", "a/2.pdf", "b/3.pdf"):
-        practice.put(path, "\0%PAGESx")
+        practice.put(path, "%PDF-x")
     practice.again(reader=reader).update([practice.root("a"), practice.root("b")])
     assert reader.runs == [["1.pdf", "2.pdf"], ["3.pdf"]]
+    practice.again(reader=reader).search([practice.root("a"), practice.root("b")], "x", 5)
+    assert sorted(map(sorted, reader.runs[2:])) == [["1.pdf", "2.pdf"], ["3.pdf"]]
 
 
 def test_a_phrase_is_held_by_the_text_word_for_word_in_any_form(practice: Any) -> None:
@@ -207,14 +210,17 @@ def test_a_bounded_update_says_what_is_left(practice: Any) -> None:
 def test_what_cannot_be_read_is_counted_with_its_reason_and_tried_again_when_asked(practice: Any) -> None:
     practice.put("a/good.txt", "alfa")
     practice.put("a/picture.png", b"\x89PNG\0\0")
-    practice.put("a/paper.pdf", "\0%PAGESalfa beta")
+    practice.put("a/broken.pdf", "%PDF-broken")
+    practice.put("a/paper.pdf", "%PDF-alfa beta")
     roots = [practice.root("a")]
     done = practice.vault.update(roots)
-    assert sum(done.unread.values()) == 2
-    assert all("not text" in reason for reason in done.unread)
-    assert practice.vault.search(roots, "alfa", 5).unread == 2
+    assert sorted(done.unread.values()) == [1, 2]
+    assert any("grant read_document too" in reason for reason in done.unread)
+    assert practice.vault.search(roots, "alfa", 5).unread == 3
     reading = practice.again(reader=PagesReader())
-    assert reading.update(roots, again=True).unread == {"that is no document": 1}
+    unread = reading.update(roots, again=True).unread
+    assert sorted(unread.values()) == [1, 1]
+    assert unread["that document is broken"] == 1
     assert {hit.file for hit in reading.search(roots, "alfa", 5).hits} == {"a/good.txt", "a/paper.pdf"}
 
 
