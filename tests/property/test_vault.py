@@ -51,9 +51,9 @@ class Edits(RuleBasedStateMachine):
             (self.folder / other).parent.mkdir(exist_ok=True)
             (self.folder / name).replace(self.folder / other)
 
-    @rule(most=st.integers(min_value=0, max_value=2))
-    def update_in_part(self, most: int) -> None:
-        self.vault.update([self.root], most=most)
+    @rule(seconds=st.sampled_from([0.0, 600.0]))
+    def update(self, seconds: float) -> None:
+        self.vault.update([self.root], seconds=seconds)
 
     @rule()
     def start_again(self) -> None:

@@ -27,8 +27,8 @@ from runner.perimeter.grants import pin_policy
 
 __all__ = ["Found", "Hit", "Library", "Tell", "Updated", "notes_on", "open_library"]
 
-MOST_OPENED: Final = 2000
-"""Files of a folder that are opened before a search."""
+SECONDS: Final = 30.0
+"""After which no more files are opened before a search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Library:
 
     def search(self, query: str, limit: int) -> tuple[Found, Updated]:
         """Return the best `limit` hits for `query`, and what was done to the index before."""
-        return self.vault.find(self.roots, query, limit, most=MOST_OPENED)
+        return self.vault.find(self.roots, query, limit, seconds=SECONDS)
 
 
 def open_library(named: str) -> Library:

@@ -10,10 +10,10 @@ kill loses one. Carries P2.
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import takewhile
 from typing import Final, TypeAlias
 
 from runner.capability.documents.port import DocumentReader
@@ -25,7 +25,8 @@ from runner.kernel.errors import ToolError
 from runner.kernel.ports import Root
 
 STEP: Final = 200
-"""Files that are put in at once."""
+STEP_SECTIONS: Final = 5000
+"""Files, and sections of them, that are put in at once."""
 FRESH_NS: Final = 2_000_000_000
 """Younger times are not believed."""
 
@@ -78,20 +79,24 @@ class _Work:
         return before is not None and (before.digest, before.problem) == (state.digest, state.problem)
 
 
+_Done: TypeAlias = tuple[_Work, State, tuple[Section, ...]]
+
+
 def update(
     store: Store,
     root: Root,
     beneath: Beneath,
     *,
     reader: DocumentReader | None,
-    most: int | None,
+    until: float | None,
     again: bool,
     tell: Tell | None,
 ) -> Updated:
     """Bring what `store` has of `root` up to date and say what was done; raise `ToolError`.
 
-    At most `most` files are opened (None: all that are needed). `again` opens those too that could not be
-    read last time. A folder's files share one run of `reader`, and with no other folder's.
+    No file is opened once `until` is past, by the monotonic clock in seconds (None: all are). `again` opens
+    those too that could not be read last time. A folder's files share one run of `reader`, and with no other
+    folder's.
     """
     started = time.time_ns()
     walk = beneath.walk()
@@ -110,21 +115,19 @@ def update(
         if _is_due(known.get(mark), stamp, again=again)
     ]
     work.sort(key=lambda each: each.known is not None)  # what is new is never kept waiting
-    due = iter(work[:most])
     counts: Counter[str] = Counter()
     with reader.many() if reader is not None else nullcontext() as many:
-        while step := list(islice(due, STEP)):
-            counts += _put(store, table, [(each, *_read(beneath, each, store.terms, many)) for each in step])
+        for step in _steps(_read(beneath, each, store.terms, many) for each in _while_time(work, until)):
+            counts += _put(store, table, step)
             if tell is not None:
                 tell(len(found) - len(work) + counts.total(), len(found))
-    left = len(work) - counts.total()
     problems = store.problems([table])
     return Updated(
         new=counts["new"],
         changed=counts["changed"],
         gone=len(gone),
         same=len(found) - len(work) + counts["same"],
-        left=left,
+        left=len(work) - counts.total(),
         unread={problem: count for problem, count in problems.items() if problem},
         skipped=walk.skipped,
         cut=walk.cut,
@@ -146,9 +149,12 @@ def _is_due(known: Known | None, stamp: Stamp, *, again: bool) -> bool:
     return known is None or known.state.stamp != stamp_text(stamp) or (again and bool(known.state.problem))
 
 
-def _read(
-    beneath: Beneath, work: _Work, terms: Terms, reader: DocumentReader | None
-) -> tuple[State, tuple[Section, ...]]:
+def _while_time(work: Sequence[_Work], until: float | None) -> Iterator[_Work]:
+    """Yield `work` in order, nothing more once `until` is past."""
+    return takewhile(lambda _: until is None or time.monotonic() < until, work)
+
+
+def _read(beneath: Beneath, work: _Work, terms: Terms, reader: DocumentReader | None) -> _Done:
     """Return how a file is now, and its sections; none when it is as it was, or cannot be read."""
     digest = b""
     try:
@@ -156,13 +162,27 @@ def _read(
         digest = terms.digest(data)
         state = State(stamp=work.stamp, digest=digest)
         if work.is_as_before(state):
-            return state, ()
-        return state, read_sections(data, name=work.parts[-1] if work.parts else "", reader=reader)
+            return work, state, ()
+        return work, state, read_sections(data, name=work.parts[-1] if work.parts else "", reader=reader)
     except ToolError as problem:
-        return State(stamp=work.stamp, digest=digest, problem=str(problem)), ()
+        return work, State(stamp=work.stamp, digest=digest, problem=str(problem)), ()
 
 
-def _put(store: Store, table: int, found: Sequence[tuple[_Work, State, tuple[Section, ...]]]) -> Counter[str]:
+def _steps(found: Iterable[_Done]) -> Iterator[Sequence[_Done]]:
+    """Yield what was read in steps that memory holds."""
+    step: list[_Done] = []
+    sections = 0
+    for each in found:
+        step.append(each)
+        sections += len(each[2])
+        if len(step) >= STEP or sections >= STEP_SECTIONS:
+            yield step
+            step, sections = [], 0
+    if step:
+        yield step
+
+
+def _put(store: Store, table: int, found: Sequence[_Done]) -> Counter[str]:
     """Put in what was read, as one change; return how many files were new, changed, or the same."""
     counts: Counter[str] = Counter()
     with store.one_change():

@@ -22,8 +22,8 @@ from runner.kernel.ports import Effect, GrantedCall, ToolOutput
 
 NAME: Final = "search_documents"
 MOST_HITS: Final = 20
-MOST_OPENED: Final = 500
-"""Files of a folder that one call opens to bring the index up to date."""
+SECONDS: Final = 10.0
+"""After which a call opens no more files to bring the index up to date."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,7 @@ class SearchDocuments:
         check_names(call.arguments, self.spec)
         query = parse_text(call.arguments, "query", QUERY_LENGTH)
         limit = parse_whole(call.arguments, "limit", default=5, most=MOST_HITS)
-        found, done = self.vault.find(call.roots, query, limit, most=MOST_OPENED)
+        found, done = self.vault.find(call.roots, query, limit, seconds=SECONDS)
         notes = [f"({note})" for note in notes_on(found, done)]
         if not found.hits:
             nothing = f"Nothing found in {found.files} files: try other words."
@@ -90,6 +90,6 @@ def notes_on(found: Found, done: Updated) -> list[str]:
     notes = ["no file has the phrase as it was put: these have its words"] if found.loose else []
     notes += [not_text(found.unread)] if found.unread else []
     notes += [f"{done.left} files were not looked into yet: akaion index does that"] if done.left else []
-    notes += [f"{done.skipped} files or links are not indexed"] if done.skipped else []
+    notes += [f"{done.skipped} links or folders are not indexed"] if done.skipped else []
     notes += ["a folder holds more files than are indexed"] if done.cut else []
     return notes

@@ -9,6 +9,7 @@ looked into, whatever the index has of it.
 
 import fcntl
 import os
+import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -62,23 +63,28 @@ class Vault:
         self._terms: Terms | None = None
 
     def update(
-        self, roots: Sequence[Root], *, most: int | None = None, again: bool = False, tell: Tell | None = None
+        self,
+        roots: Sequence[Root],
+        *,
+        seconds: float | None = None,
+        again: bool = False,
+        tell: Tell | None = None,
     ) -> Updated:
-        """Bring the index of `roots` up to date, opening at most `most` files of each, and say what was done.
+        """Bring the index of `roots` up to date and say what was done; no file is opened after `seconds`.
 
         `again` opens those too that could not be read before. `tell` is called as a folder is gone through.
         """
-        return self._with_store(lambda store: self._updated(store, roots, most, tell, again=again))
+        return self._with_store(lambda store: self._updated(store, roots, seconds, tell, again=again))
 
     def search(self, roots: Sequence[Root], query: str, limit: int) -> Found:
         """Return the best `limit` hits for `query` in what is indexed, each read from its file now."""
         return self._with_store(lambda store: self._searched(store, roots, query, limit))
 
-    def find(self, roots: Sequence[Root], query: str, limit: int, *, most: int) -> tuple[Found, Updated]:
+    def find(self, roots: Sequence[Root], query: str, limit: int, *, seconds: float) -> tuple[Found, Updated]:
         """Update, then search; see both. A broken index is made anew before anything is found in it."""
 
         def work(store: Store) -> tuple[Found, Updated]:
-            done = self._updated(store, roots, most, None, again=False)
+            done = self._updated(store, roots, seconds, None, again=False)
             return self._searched(store, roots, query, limit), done
 
         return self._with_store(work)
@@ -96,14 +102,18 @@ class Vault:
             return search(store, roots, query, limit, read)
 
     def _updated(
-        self, store: Store, roots: Sequence[Root], most: int | None, tell: Tell | None, *, again: bool
+        self, store: Store, roots: Sequence[Root], seconds: float | None, tell: Tell | None, *, again: bool
     ) -> Updated:
+        """Update each root; one that cannot be looked into is counted, and the others are."""
+        until = None if seconds is None else time.monotonic() + seconds
         done = Updated()
         for root in roots:
-            beneath = self._beneath(root)
-            done = done.plus(
-                update(store, root, beneath, reader=self._reader, most=most, again=again, tell=tell)
-            )
+            try:
+                beneath = self._beneath(root)
+                more = update(store, root, beneath, reader=self._reader, until=until, again=again, tell=tell)
+            except ToolError as problem:
+                more = Updated(unread={str(problem): 1}, skipped=1)
+            done = done.plus(more)
         return done
 
     def check(self, roots: Sequence[Root]) -> None:

@@ -4,10 +4,10 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from runner.capability.documents.port import DocumentReader
 from runner.capability.tools.beneath import identity_of
 from runner.capability.transport.clock import SystemEntropy
 from runner.capability.vault.searching import Found
@@ -40,7 +40,7 @@ class Practice:
         path = str((self.place / name).resolve())
         return Root(alias=name, path=path, declared=declared, matter=matter, identity=identity_of(path))
 
-    def again(self, **more: DocumentReader) -> Vault:
+    def again(self, **more: Any) -> Vault:
         """Return another vault over the same index, as after a start."""
         return _vault(self.place, **more)
 
@@ -55,11 +55,9 @@ class Practice:
         return [hit.file for hit in self.find(query, *names, limit=limit).hits]
 
 
-def _vault(place: Path, reader: DocumentReader | None = None) -> Vault:
+def _vault(place: Path, **more: Any) -> Vault:
     home = place / "home"
-    return Vault(
-        file=home / "index.db", key=home / "keys" / "index.key", entropy=SystemEntropy(), reader=reader
-    )
+    return Vault(file=home / "index.db", key=home / "keys" / "index.key", entropy=SystemEntropy(), **more)
 
 
 @pytest.fixture

@@ -38,7 +38,7 @@ def test_what_is_missing_is_said(practice: Any) -> None:
     output = call(practice, query="beta")
     assert output.text == (
         "Nothing found in 1 files: try other words.\n"
-        "(1 file could not be read as text)\n(1 files or links are not indexed)"
+        "(1 file could not be read as text)\n(1 links or folders are not indexed)"
     )
     assert (output.unread, output.excerpts) == (1, ())
 

@@ -2,6 +2,7 @@
 """The vault: what is new, changed or gone, exact quotes, and an index that is never believed (P2, I12)."""
 
 import os
+import shutil
 import sqlite3
 import stat
 import time
@@ -200,11 +201,28 @@ def test_a_time_that_may_stand_for_two_states_is_not_believed(practice: Any) -> 
 
 def test_a_bounded_update_says_what_is_left(practice: Any) -> None:
     for number in range(5):
-        practice.put(f"a/{number}.txt", "alfa")
-    roots = [practice.root("a")]
-    done = practice.vault.update(roots, most=2)
-    assert (done.new, done.left) == (2, 3)
-    assert practice.vault.update(roots, most=3).new == 3, "what is new is never kept waiting"
+        practice.put(f"a/{number}.txt", f"alfa {number}")
+    found, done = practice.vault.find([practice.root("a")], "alfa", 9, seconds=0.0)
+    assert (done.new, done.left, found.hits) == (0, 5, ())
+    found, done = practice.vault.find([practice.root("a")], "alfa", 9, seconds=600.0)
+    assert (done.new, done.left, len(found.hits)) == (5, 0, 5)
+
+
+def test_what_is_new_is_opened_before_what_may_have_changed(practice: Any) -> None:
+    opened: list[Sequence[str]] = []
+
+    def opener(folder: int, names: Sequence[str], flags: int) -> int:
+        opened.append(tuple(names))
+        return best_opener()(folder, names, flags)
+
+    to_come = time.time_ns() + 10**12
+    os.utime(practice.put("a/always-due.txt", "alfa"), ns=(to_come, to_come))
+    vault = practice.again(opener=opener)
+    vault.update([practice.root("a")])
+    practice.put("a/new.txt", "beta")
+    opened.clear()
+    vault.update([practice.root("a")])
+    assert [names[0] for names in opened if names[0].endswith(".txt")] == ["new.txt", "always-due.txt"]
 
 
 def test_what_cannot_be_read_is_counted_with_its_reason_and_tried_again_when_asked(practice: Any) -> None:
@@ -403,10 +421,20 @@ def test_a_folder_that_was_replaced_is_another_folder(practice: Any) -> None:
     practice.vault.update([old])
     (practice.place / "a").rename(practice.place / "kept")
     practice.put("a/two.txt", "alfa")
-    with pytest.raises(ToolError, match="replaced"):
-        practice.vault.update([old])
+    (reason,) = practice.vault.update([old]).unread
+    assert "replaced" in reason
     assert practice.vault.search([old], "alfa", 5).hits == ()
     assert practice.files("alfa") == ["a/two.txt"]
+
+
+def test_a_folder_that_cannot_be_looked_into_is_said_and_the_others_are(practice: Any) -> None:
+    practice.put("a/one.txt", "alfa")
+    practice.put("b/two.txt", "alfa beta")
+    roots = [practice.root("a"), practice.root("b")]
+    shutil.rmtree(practice.place / "a")
+    found, done = practice.vault.find(roots, "alfa", 5, seconds=600.0)
+    assert [hit.file for hit in found.hits] == ["b/two.txt"]
+    assert done.skipped == 1
 
 
 def test_a_folder_that_is_granted_no_more_is_forgotten(practice: Any) -> None:
