@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A practice in a temporary folder, and a vault over it."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,9 +64,3 @@ def practice(tmp_path: Path) -> Practice:
     """Return a practice without files."""
     (tmp_path / "a").mkdir()
     return Practice(place=tmp_path, vault=_vault(tmp_path))
-
-
-@pytest.fixture
-def make_vault() -> Callable[..., Vault]:
-    """Return a maker of vaults: `make_vault(place, reader=...)`."""
-    return _vault
