@@ -8,7 +8,7 @@ import stat
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +18,10 @@ from runner.capability.documents.port import Document, Page
 from runner.capability.tools.beneath import identity_of
 from runner.capability.tools.openers import best_opener
 from runner.capability.transport.clock import SystemEntropy
-from runner.capability.vault.database import Broken, need_fts5, open_database
+from runner.capability.vault.database import Broken, need_fts5, one_change, open_database
 from runner.capability.vault.indexing import FRESH_NS, Updated, is_old
 from runner.capability.vault.vault import Vault
+from runner.capability.vault.words import Terms
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Root
 
@@ -361,6 +362,24 @@ def test_an_error_of_the_machine_is_no_reason_to_begin_anew(practice: Any) -> No
         (hit,) = practice.vault.search([practice.root("a")], "alfa", 5).hits
         assert hit.file == "a/one.txt", "a search does not wait for who writes"
     assert practice.index.stat().st_ino == before
+
+
+def test_a_full_disk_is_an_error_and_the_index_stays(practice: Any) -> None:
+    practice.put("a/one.txt", "alfa")
+    practice.find("alfa")
+    lock = Terms((practice.index.parent / "keys" / "index.key").read_bytes()).digest(b"lock")
+    with pytest.raises(ToolError, match="its disk is full"), open_database(practice.index, lock) as database:
+        database.execute("PRAGMA max_page_count = 1")
+        database.execute("CREATE TABLE large AS SELECT zeroblob(1000000)")
+    assert practice.files("alfa") == ["a/one.txt"]
+
+
+def test_a_change_that_breaks_off_changes_nothing(tmp_path: Path) -> None:
+    with open_database(tmp_path / "i.db", b"one") as database:
+        with suppress(ZeroDivisionError), one_change(database):
+            database.execute("INSERT INTO root (mark) VALUES (x'01')")
+            raise ZeroDivisionError
+        assert database.execute("SELECT count(*) FROM root").fetchone() == (0,)
 
 
 def test_without_fts5_the_fix_is_said() -> None:
