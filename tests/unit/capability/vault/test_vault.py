@@ -259,6 +259,15 @@ def test_p2_a_file_that_changed_after_the_index_is_quoted_as_it_is_now_or_not_at
     assert practice.vault.search(roots, "clausola penale", 5).hits == ()
 
 
+def test_p2_a_phrase_that_the_file_does_not_have_any_more_is_not_found(practice: Any) -> None:
+    file = practice.put("a/one.txt", "la giusta causa del recesso\n")
+    roots = [practice.root("a")]
+    practice.vault.update(roots)
+    file.write_text("la causa giusta del recesso\n")
+    found = practice.vault.search(roots, '"giusta causa"', 5)
+    assert (found.loose, [hit.quote for hit in found.hits]) == (True, ["la causa giusta del recesso"])
+
+
 def test_p2_a_forged_index_cannot_make_up_a_quote(practice: Any) -> None:
     """Whoever writes the index moves terms and rows about: what is quoted still stands in its file."""
     practice.put("a/one.txt", "il teste nega tutto\n" + "riga\n" * 50 + "fine\n")
