@@ -124,7 +124,7 @@ class _Reader:
     def _mark(self, tag: str) -> None:
         if tag in _CELLS:
             self._line.append(" ")
-        elif tag not in _INLINE:
+        elif tag not in _INLINE | _UNSHOWN:
             self.end_line()
 
     def _numbered(self, reference: str) -> int:
