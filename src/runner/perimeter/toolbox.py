@@ -57,7 +57,7 @@ from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import FILE_DEFAULT, REDACTED_DEFAULT, Task
 from runner.perimeter.trace import records
 from runner.perimeter.validate import is_bounded, plain
-from runner.perimeter.withhold import withhold
+from runner.perimeter.withhold import withhold, withhold_lines
 
 APPROVAL_LASTS_US: Final = 300_000_000
 """How long a granted approval may wait for its call: five minutes, in microseconds."""
@@ -280,7 +280,7 @@ class SealedTools(Sealed):
         except Exception as error:  # noqa: BLE001 - a tool's fault must not carry its payload further (I12)
             status, output = "error", ToolOutput(text=f"error: the tool failed ({type(error).__name__})")
         reads = self._workshop.policy.grants[call.tool].flow.reads
-        output, withheld = await _shown(output, reads, task)
+        output, withheld = await _shown(output, reads, task, lines=isinstance(tool, WebTool))
         own = _effect_label(effect, reached, reads)
         residues = [own, *(_residue_of(root) for root in reached)]
         context = context.join([own, *(_label_of(root) for root in reached)], residues)
@@ -402,14 +402,19 @@ class SealedTools(Sealed):
         await anyio.to_thread.run_sync(self._workshop.trace.barrier)
 
 
-async def _shown(output: ToolOutput, reads: Reads | None, task: Task) -> tuple[ToolOutput, int]:
-    """Return what the task is shown of `output`, and how many texts it is not. No line of those is quoted."""
+async def _shown(
+    output: ToolOutput, reads: Reads | None, task: Task, *, lines: bool
+) -> tuple[ToolOutput, int]:
+    """Return what the task is shown of `output`, and how many texts it is not: of a page, `lines` of it.
+
+    None of those is quoted.
+    """
     if reads is None or reads.most is None:
         return output, 0
-    text, count = await aside(
-        partial(withhold, output.text, reads.most, task.class_of), size=len(output.text)
-    )
-    return (replace(output, text=text, excerpts=()) if count else output), count
+    work = withhold_lines if lines else withhold
+    text, count = await aside(partial(work, output.text, reads.most, task.class_of), size=len(output.text))
+    left = tuple(each for each in output.excerpts if lines and each.text in text)
+    return (replace(output, text=text, excerpts=left) if count else output), count
 
 
 def _check_output(output: object) -> None:

@@ -2,7 +2,7 @@
 """What of a tool's result a task is not shown: the texts in which more is found than it is to see.
 
 Owns one step between a tool and the task: of a result that is JSON, each text above a class goes, and a few
-words stand in its place. Leaves finding to the caller's judge, and the label to the task, which looks at what
+words stand in its place; of a page, each line. Leaves finding to the caller's judge, and the label to the task, which looks at what
 is left as a whole: what only several texts say together still raises its mark. Carries I8 and I12: what was
 not shown is in no prompt, no reply and no call, so nothing needs to follow where it went.
 """
@@ -35,8 +35,25 @@ def withhold(text: str, most: DataClass, judge: Callable[[str], DataClass]) -> t
         return text, 0
     if not is_bounded(value) or _texts_in(value) > MOST_TEXTS:
         return text, 0
-    shown, count = _without(value, None, f"[withheld: above {most.name}]", lambda each: judge(each) > most)
+    shown, count = _without(value, None, _instead(most), lambda each: judge(each) > most)
     return (json.dumps(shown, ensure_ascii=False), count) if count else (text, 0)
+
+
+def withhold_lines(text: str, most: DataClass, judge: Callable[[str], DataClass]) -> tuple[str, int]:
+    """Return `text` without the lines that `judge` puts above `most`, and how many these were.
+
+    What only several lines say together, the task counts. Raises what `judge` raises.
+    """
+    if judge(text) <= most:
+        return text, 0
+    lines = text.split("\n")
+    above = {number for number, line in enumerate(lines) if judge(line) > most}
+    shown = [_instead(most) if number in above else line for number, line in enumerate(lines)]
+    return "\n".join(shown), len(above)
+
+
+def _instead(most: DataClass) -> str:
+    return f"[withheld: above {most.name}]"
 
 
 def _texts_in(value: Json) -> int:

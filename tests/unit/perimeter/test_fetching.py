@@ -531,6 +531,19 @@ async def test_i8_what_detectors_find_in_a_page_counts(make_world: Any) -> None:
             assert (await stage.fetch(task, stage.url())).block.label.data_class is DataClass.C2
 
 
+async def test_i8_lines_in_which_more_is_found_are_withheld_where_the_grant_says_so(make_world: Any) -> None:
+    """So a page with somebody's identifier does not end what the task may ask for."""
+    body = f"<p>hello<p>codice fiscale {CANARY}<p>there"
+    with serving({"/": page(body), "/b": page("x")}) as server:
+        stage = Stage(make_world, server, reads={"class": "C0", "max_class": "C1"})
+        with stage.task(f"See {stage.url()} and {stage.url('/b')}") as task:
+            reply = await stage.fetch(task, stage.url())
+            assert reply.block.text == f"{stage.url()}\n1: hello\n[withheld: above C1]\n3: there"
+            assert ([each.text for each in reply.excerpts], reply.withheld) == (["hello", "there"], 1)
+            assert task.mark.data_class is DataClass.C1
+            assert (await stage.fetch(task, stage.url("/b"))).status == "ok"
+
+
 async def test_a_long_page_is_read_on_where_it_was_left(make_world: Any) -> None:
     with serving({"/": page("".join(f"<p>line {number}" for number in range(500)))}) as server:
         stage = Stage(make_world, server)
