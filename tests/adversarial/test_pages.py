@@ -20,10 +20,12 @@ from pages import LOOPBACK, Authority, Names, PageServer, page
 
 from runner import AgentLoop, Runtime, open_profile
 from runner.capability.transport.web import WebTransport
+from runner.kernel.canonical import canonical_bytes
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Block, ToolCall
 from runner.kernel.ports import Approver
 from runner.perimeter.fetching import Outlet
+from runner.perimeter.grants import policy_document
 from runner.perimeter.task import Task
 from runner.perimeter.toolbox import ToolReply
 from runner.testing import ScriptedApprover, ScriptedServer, oblige
@@ -179,10 +181,10 @@ def test_i1_a_model_that_obeys_a_page_asks_for_nothing_that_the_user_did_not_nam
             opened(tmp_path, server, Names(), local=local.url) as rt,
         ):
             result = AgentLoop(client=rt.client, tools=rt.tools).run(f"What does {origin}/known say?")
-            book = rt.trace_path
+            book, policy = rt.trace_path, canonical_bytes(policy_document(rt.policy))
         assert server.targets == ["/known"]
     assert [step for step in result.steps if getattr(step, "status", "") == "denied"]
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", str(VERIFIER), str(book)], capture_output=True, text=True, check=False
-    )
+    (tmp_path / "policy.json").write_bytes(policy + b"\n")
+    verify = [sys.executable, "-I", "-S", str(VERIFIER), str(book), "--policy", str(tmp_path / "policy.json")]
+    done = subprocess.run(verify, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stdout  # untrusted: nobody pinned the key; everything else holds

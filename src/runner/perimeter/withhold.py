@@ -2,9 +2,10 @@
 """What of a tool's result a task is not shown: the texts in which more is found than it is to see.
 
 Owns one step between a tool and the task: of a result that is JSON, each text above a class goes, and a few
-words stand in its place; of a page, each line. Leaves finding to the caller's judge, and the label to the task, which looks at what
-is left as a whole: what only several texts say together still raises its mark. Carries I8 and I12: what was
-not shown is in no prompt, no reply and no call, so nothing needs to follow where it went.
+words stand in its place; of a page, each line. Leaves finding to the caller's judge, and the label to the
+task, which looks at what is left as a whole: what only several texts say together still raises its mark.
+Carries I8 and I12: what was not shown is in no prompt, no reply and no call, so nothing needs to follow where
+it went.
 """
 
 import json
