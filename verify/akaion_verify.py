@@ -780,7 +780,7 @@ def matters_after(decision: Body) -> Optional[int]:
 
 GRANT = record_of(
     "tool=name effect=name ask=boolean arguments=list path_arguments=list roots=list binaries?=object"
-    " limits?=object reads?=object calls?=count sink?=sink"
+    " limits?=text reads?=object calls?=count sink?=sink"
 )
 BEYOND_POLICY = matches(  # what is denied whatever a policy says
     "arguments-unbounded|no-call-left|origin-unknown|refused-before|restored-value-to-sink|too-many-questions"

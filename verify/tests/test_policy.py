@@ -37,7 +37,7 @@ GRANTS = [
     grant("rootless", paths=True),
     grant("running"),
     {**grant("starting", paths=True, roots=True), "binaries": {"git": bb.hex64("rules")}},
-    {**grant("sending"), "limits": {"to": '{"max_length":9}'}, "calls": 2, "sink": SINK},
+    {**grant("sending"), "limits": '{"to":{"max_length":9}}', "calls": 2, "sink": SINK},
     {**grant("writing", paths=True, roots=True), "effect": "write"},
     {**grant("reaching", paths=True, roots=True), "sink": {**SINK, "max_class": "C0"}},
 ]
