@@ -162,6 +162,15 @@ def test_show_compare_and_drift_say_what_they_are_for(capsys: pytest.CaptureFixt
     assert (backend["backend"], backend["finding"]) == ("akaion", "too few")
 
 
+def test_a_send_of_a_tool_is_shown_under_the_name_of_the_tool(capsys: pytest.CaptureFixture[str]) -> None:
+    """The record commits to the host; who sent is in the call that the send belongs to."""
+    where = ("--folder", str(GOLDEN / "studio"), "--pin", str(GOLDEN / "studio.pin"))
+    (run,) = [run for run in runs("studio") if any(send.channel == "tool" for send in run.sends)]
+    _, out = akaion(capsys, "runs", "show", run.task[:8], *where)
+    rows = [line.split() for line in out.splitlines() if " egress" in line]
+    assert len([row for row in rows if "fetch_page" in row]) == 2  # the send and its result
+
+
 def test_what_does_not_fit_says_what_to_type(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
