@@ -52,7 +52,7 @@ def test_s10_the_verifier_gives_the_kernels_answer(
     word = "allow" if isinstance(verdict, Allow) else "ask" if isinstance(verdict, Ask) else "deny"
     known = akaion_verify.parse_policy(canonical_bytes(policy_document(policy))).grants or {}
     replay = premises(policy, call, matters).stated() if stated else {}
-    body = {"tool": tool, "decision": word, "rule": verdict.rule, "replay": replay}
+    body = {"tool": tool, "decision": word, "rule": verdict.rule, "replay": replay, "class": "C0"}
     assert akaion_verify.policy_answer(known, body) == (word, verdict.rule)
     if stated and tool in policy.grants:
         others = [(each, rule) for each in ("allow", "ask") for rule in (f"grant.{tool}", "matters-meet")]

@@ -233,6 +233,7 @@ async def test_a_redirect_within_the_grant_is_a_request_of_its_own_on_record(mak
         assert b"Referer" not in b"".join(server.received)
     assert [each["decision"] for each in stage.egress] == ["allowed"] * 3
     assert len({each["send_id"] for each in stage.egress}) == 3
+    assert len({each["host_commit"] for each in stage.egress}) == 3, "a salt each: one host is not seen twice"
     assert stage.verdict()["verdict"] == "PASS"
 
 
