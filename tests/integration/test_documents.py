@@ -94,6 +94,25 @@ def test_p3_a_profile_that_reads_documents_is_not_opened_where_no_sandbox_can_be
 
 
 @confined
+def test_p3_the_tool_of_a_profile_reads_in_the_sandbox_or_not_at_all(
+    studio: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The sandbox goes away while the profile is open: the next document is not read."""
+
+    async def work() -> ToolReply:
+        with open_profile(profile(studio)) as rt, rt.client.task("read") as task:
+            monkeypatch.setattr("runner.capability.sandbox.loading.PLACES", (str(studio),))
+            bubblewrap._bwrap.cache_clear()
+            call = ToolCall(tool="read_document", arguments={"path": "one/atto.pdf"}, origin=task.goal)
+            return await rt.tools.call(call, task=task)
+
+    reply = asyncio.run(work())
+    assert reply.status == "error"
+    assert "bubblewrap (bwrap) is not installed" in reply.block.text
+    assert LETTER[0] not in reply.block.text
+
+
+@confined
 def test_an_answer_from_a_document_names_its_page(studio: Path) -> None:
     """The loop, with a model that calls the tool and answers: the evidence is the line of the page."""
     call = {"tool": "read_document"}

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from runner.agent.answerer import _page
 from runner.agent.evidence import find_evidence
 from runner.agent.progress import ProgressGuard
 from runner.kernel.ports import Excerpt
@@ -80,3 +81,26 @@ def test_the_guard_knows_a_call_by_its_arguments_not_their_order() -> None:
 )
 def test_a_number_is_the_same_in_words_and_in_digits(answer: str, line: str) -> None:
     assert find_evidence(answer, "", excerpts([line])) is not None
+
+
+def test_a_page_is_no_neighbour_of_the_next_and_is_named_in_the_evidence() -> None:
+    """Words of the question that stand near, but on another page, say nothing about a line."""
+    pages = [
+        Excerpt(file="f", page=1, line=1, text="The hearing is on Monday."),
+        Excerpt(file="f", page=2, line=1, text="The judge of appeal, of the second chamber:"),
+        Excerpt(file="f", page=2, line=2, text="The hearing is on Monday."),
+    ]
+    found = find_evidence("Monday", "When does the judge of appeal, second chamber, sit?", pages)
+    assert found is not None
+    assert (found.page, found.line) == (2, 2)
+
+
+def test_the_model_reads_the_pages_of_a_document_under_their_numbers() -> None:
+    lines = [
+        Excerpt(file="a.pdf", page=1, line=1, text="primo rigo"),
+        Excerpt(file="a.pdf", page=2, line=1, text="secondo rigo"),
+        Excerpt(file="a.txt", line=1, text="terzo rigo"),
+    ]
+    assert _page(lines).splitlines() == [
+        "# a.pdf (page 1)", "primo rigo", "# a.pdf (page 2)", "secondo rigo", "# a.txt", "terzo rigo",
+    ]  # fmt: skip

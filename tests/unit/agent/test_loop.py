@@ -122,6 +122,27 @@ def test_an_answer_is_given_only_if_the_whole_file_says_the_same(
     assert bool(result.evidence) is (stop is StopReason.ANSWERED)
 
 
+def test_a_line_of_a_document_is_read_again_on_its_page_and_nowhere_else(make_world: Any, grant: Any) -> None:
+    """The line stands on page 2; the same number on another page is another line."""
+    page = [Excerpt(file="files/a.pdf", page=2, line=3, text="The meeting is on Monday.")]
+    parameters = {"type": "object", "properties": {"path": {"type": "string"}, "page": {"type": "integer"}}}
+    tool = searcher(ToolOutput(text="found", excerpts=tuple(page)))
+    whole = FakeTool(name="read_file", output=ToolOutput(text="whole", excerpts=LINES))
+    paged = FakeTool(
+        name="read_document", output=ToolOutput(text="p", excerpts=tuple(page)), parameters=parameters
+    )
+    grants = {each.spec.name: grant(each) for each in (tool, whole, paged)}
+    world = make_world(replies=[obey] * 9, grants=grants)
+    result = loop_over(world, tool, whole, paged).run("When is the meeting?")
+    assert [step.tool for step in result.steps if isinstance(step, ToolStep)] == [
+        "search_text",
+        "read_document",
+    ]
+    assert dict(paged.calls[0].arguments) == {"path": "files/a.pdf", "page": 2}
+    (evidence,) = result.evidence
+    assert (evidence.page, evidence.place, result.confirmed) == (2, "files/a.pdf (page 2):3", True)
+
+
 def test_nothing_found_is_an_honest_not_found(make_world: Any, grant: Any) -> None:
     tool = searcher(ToolOutput(text="nothing found"))
     world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool)})

@@ -6,6 +6,7 @@ compiled modules in it. Leaves other packages out of sight. Carries P2: code in 
 standard library and what its job shows it, and nothing that happens to be installed.
 """
 
+import functools
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -29,6 +30,7 @@ class Interpreter:
     hidden: tuple[Path, ...]
 
 
+@functools.cache
 def interpreter() -> Interpreter:
     """Return the Python that runs this, without its virtual environment; raise `SandboxUnavailable`."""
     program = Path(sys.base_prefix, "bin", f"python{sys.version_info.major}.{sys.version_info.minor}")

@@ -3,6 +3,7 @@
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -153,10 +154,11 @@ def test_i5_packages_beside_the_standard_library_are_out_of_sight(program: Path)
     ],
 )
 def test_a_program_that_goes_wrong_is_an_error_of_ours(order: str, reason: Reason, program: Path) -> None:
-    talker = Bubblewrap() if NO_SANDBOX is None else Unconfined()
+    talker, started = Bubblewrap() if NO_SANDBOX is None else Unconfined(), time.monotonic()
     with pytest.raises(ToolError) as caught:
         said(talker, program, order)
     assert str(caught.value) == why(reason)
+    assert time.monotonic() - started < reader.WALL_S / 2, "it was the clock that ended it"
 
 
 def test_a_program_that_does_nothing_is_ended(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
