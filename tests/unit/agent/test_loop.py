@@ -125,7 +125,8 @@ def test_an_answer_is_given_only_if_the_whole_file_says_the_same(
 def test_a_line_of_a_document_is_read_again_on_its_page_and_nowhere_else(make_world: Any, grant: Any) -> None:
     """The line stands on page 2; the same number on another page is another line."""
     page = [Excerpt(file="files/a.pdf", page=2, line=3, text="The meeting is on Monday.")]
-    parameters = {"type": "object", "properties": {"path": {"type": "string"}, "page": {"type": "integer"}}}
+    properties = {"path": {"type": "string"}, "page": {"type": "integer"}}
+    parameters: dict[str, Any] = {"type": "object", "properties": properties}
     tool = searcher(ToolOutput(text="found", excerpts=tuple(page)))
     whole = FakeTool(name="read_file", output=ToolOutput(text="whole", excerpts=LINES))
     paged = FakeTool(
