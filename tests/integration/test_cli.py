@@ -137,7 +137,7 @@ def test_json_is_one_object_with_the_documented_members(practice: Practice) -> N
         *("confirmed", "unread", "notes"),
     ]
     assert (data["answer"], data["stop"], data["found"], data["class"]) == (ANSWER, "answered", True, "C2")
-    assert data["evidence"] == [{"file": "files/avviso.txt", "line": 3, "quote": LINE}]
+    assert data["evidence"] == [{"file": "files/avviso.txt", "page": None, "line": 3, "quote": LINE}]
     assert [(step["tool"], step["status"]) for step in data["steps"]] == [("search_text", "ok")]
     assert data["trace"] == str(practice.root / "home" / "trace")
     assert data["tokens"] > 0
