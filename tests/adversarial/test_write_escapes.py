@@ -8,6 +8,7 @@ can: what is tried here is the order of system calls, not the disk.
 
 import contextlib
 import os
+import shutil
 import tempfile
 import threading
 from collections import Counter
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import syscalls
 
 from runner.capability.tools.drafting import MoveToBin, PatchFile, WriteFile
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
@@ -234,6 +236,68 @@ def test_p2_a_folder_on_another_disk_is_not_written_to(opener: Opener) -> None:
             Path("/dev", BIN).rmdir()
 
 
+def is_replaced(file: Path, _: Path) -> None:
+    (file.parent / "theirs").write_text("theirs\n")
+    (file.parent / "theirs").replace(file)
+
+
+def is_written_to(file: Path, _: Path) -> None:
+    file.write_text("theirs, and longer\n")
+
+
+def becomes_a_link(file: Path, outside: Path) -> None:
+    file.unlink()
+    file.symlink_to(outside / "a.txt")
+
+
+def becomes_a_second_name(file: Path, outside: Path) -> None:
+    file.unlink()
+    os.link(outside / "a.txt", file)
+
+
+def gets_a_second_name(file: Path, outside: Path) -> None:
+    os.link(file, outside / "twin.txt")
+
+
+def becomes_a_folder(file: Path, _: Path) -> None:
+    file.unlink()
+    file.mkdir()
+
+
+MEANWHILE: Final = (
+    is_replaced,
+    is_written_to,
+    becomes_a_link,
+    becomes_a_second_name,
+    gets_a_second_name,
+    becomes_a_folder,
+)
+
+
+@pytest.mark.parametrize("meanwhile", MEANWHILE, ids=lambda act: act.__name__)
+def test_p2_what_somebody_else_did_between_the_look_and_the_step_stays(
+    meanwhile: Callable[[Path, Path], None], root: Root, outside: Path, opener: Opener
+) -> None:
+    """The name in the bin is made up when the file has been looked at and nothing has happened to it yet."""
+    file, names = Path(root.path) / "sub" / "a.txt", iter("ab")
+    left: list[Witness] = []
+
+    def name_entry() -> str:
+        meanwhile(file, outside)
+        left.append({**seen_of(file.parent), **seen_of(outside)})
+        return next(names)
+
+    writer, path = Writer(root, opener=opener, name_entry=name_entry), ("sub", "a.txt")
+    for act in (partial(writer.change, path, lambda _: b"x"), partial(writer.discard, path)):
+        with pytest.raises(ToolError, match="changed by somebody else"):
+            act()
+        assert {**seen_of(file.parent), **seen_of(outside)} == left[-1]
+        assert list((Path(root.path) / BIN).iterdir()) == [], "what was exchanged is back"
+        (file.rmdir if file.is_dir() and not file.is_symlink() else file.unlink)()
+        (outside / "twin.txt").unlink(missing_ok=True)
+        file.write_text("inside old\n")
+
+
 # --- races ----------------------------------------------------------------------------------------------
 
 
@@ -327,3 +391,116 @@ def test_p2_no_race_reads_or_writes_outside(
     assert seen_of(outside) == before
     assert ended["done"] > ROUNDS // 10, ended
     assert ended["refused"] > ROUNDS // 10, ended
+
+
+# --- one swap at each system call -------------------------------------------------------------------------
+
+
+def swapped(path: Path, target: Path) -> None:
+    """Put a link to `target` in the place of `path`, which stays beside it."""
+    path.rename(path.with_name(f"{path.name}-kept"))
+    path.symlink_to(target)
+
+
+def twin(path: Path, outside: Path) -> None:
+    """Put a second name of a file from outside in the place of `path`."""
+    path.unlink(missing_ok=True)
+    os.link(outside / "a.txt", path)
+
+
+def entries(granted: Path) -> Iterator[Path]:
+    return (granted / BIN).iterdir()
+
+
+def each_entry_for_a_link(granted: Path, outside: Path) -> None:
+    for entry in list(entries(granted)):
+        swapped(entry, outside)
+
+
+def each_inner_folder_for_a_link(granted: Path, outside: Path) -> None:
+    for entry in list(entries(granted)):
+        swapped(entry / "sub", outside)
+
+
+def a_second_name_in_each_entry(granted: Path, outside: Path) -> None:
+    for entry in list(entries(granted)):
+        for name in ("a.txt", "new.txt"):
+            twin(entry / "sub" / name, outside)
+
+
+def a_link_in_each_entry(granted: Path, outside: Path) -> None:
+    for entry in list(entries(granted)):
+        for name in ("a.txt", "new.txt"):
+            (entry / "sub" / name).unlink(missing_ok=True)
+            (entry / "sub" / name).symlink_to(outside / "a.txt")
+
+
+SWAPS: Final[Mapping[str, Callable[[Path, Path], None]]] = {
+    "root": swapped,
+    "folder": lambda granted, outside: swapped(granted / "sub", outside),
+    "file for a link": lambda granted, outside: swapped(granted / "sub" / "a.txt", outside / "a.txt"),
+    "file for a second name": lambda granted, outside: twin(granted / "sub" / "a.txt", outside),
+    "new name for a link": lambda granted, outside: (granted / "sub" / "new.txt").symlink_to(
+        outside / "a.txt"
+    ),
+    "new name for a second name": lambda granted, outside: twin(granted / "sub" / "new.txt", outside),
+    "bin": lambda granted, outside: swapped(granted / BIN, outside),
+    "entries": each_entry_for_a_link,
+    "inner folders": each_inner_folder_for_a_link,
+    "a second name in the entries": a_second_name_in_each_entry,
+    "a link in the entries": a_link_in_each_entry,
+}
+ACTS: Final[Mapping[str, Callable[[Writer], object]]] = {
+    "create": lambda writer: writer.create(("sub", "new.txt"), b"written\n"),
+    "change": lambda writer: writer.change(("sub", "a.txt"), lambda _: b"written\n"),
+    "discard": lambda writer: writer.discard(("sub", "a.txt")),
+}
+
+
+BY_NAME: Final = frozenset({"open", "openat2", "create", "mkdir", "rename", "unlink"})
+"""The calls that look up a name: what is swapped between two of them is swapped before the second."""
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+@pytest.mark.skipif(not syscalls.AVAILABLE, reason="follows the system calls of Linux on x86-64")
+@pytest.mark.parametrize("act", ACTS)
+def test_p2_no_swap_at_any_system_call_brings_a_write_outside(act: str, place: Path, opener: Opener) -> None:
+    """Every order of one swap and the steps of a call, where a race meets only a few."""
+    best_opener()  # which asks the system once
+    tried = 0
+    for swap in SWAPS.values():
+        for at in range(1000):
+            tried += 1
+            base = place / f"{tried}"
+            granted, outside = base / "granted", base / "outside"
+            for folder in (granted / "sub", outside / "sub"):
+                folder.mkdir(parents=True)
+                (folder / "a.txt").write_text("old\n")
+            (outside / "a.txt").write_text(CANARY)
+            before = seen_of(outside)
+            if not swapped_at(at, partial(swap, granted, outside), act, granted, opener):
+                break
+            assert seen_of(outside) == before, (swap, at)
+            shutil.rmtree(base)
+    assert tried > 100
+
+
+def swapped_at(at: int, swap: Callable[[], None], act: str, granted: Path, opener: Opener) -> bool:
+    """Do `act` in a child, and `swap` before its call number `at` by a name; return whether it got there."""
+    by_name: list[str] = []
+
+    def child() -> None:
+        with contextlib.suppress(ToolError):
+            ACTS[act](Writer(Root(alias="g", path=str(granted)), opener=opener))
+
+    def decide(_: int, call: syscalls.Call) -> None:
+        if call.name in BY_NAME:
+            by_name.append(call.name)
+            if len(by_name) == at + 1:
+                with contextlib.suppress(OSError):
+                    swap()
+
+    status = syscalls.run_traced(child, granted.parent, decide)
+    assert (os.WIFEXITED(status), os.WEXITSTATUS(status)) == (True, 0)
+    return len(by_name) > at

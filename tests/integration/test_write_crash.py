@@ -91,11 +91,14 @@ def calls_of(granted: Path, act: Callable[[Writer], None]) -> list[Call]:
     return met
 
 
-def befall(granted: Path, act: Callable[[Writer], None], at: int, way: str) -> int:
-    """Let what is called `way` befall the call number `at`; return how the child ended."""
+def befall(granted: Path, act: Callable[[Writer], None], at: int | None, way: str) -> int:
+    """Let what is called `way` befall the call number `at`; return how the child ended.
+
+    Without a number the power is cut after the last one, if that is the way.
+    """
     misfortune, cut = WAYS[way]
     disk = Disk(granted)
-    decide = {at: misfortune}
+    decide = {} if at is None else {at: misfortune}
     ended = syscalls.run_traced(child(granted, act), granted, lambda number, _: decide.get(number), disk.done)
     if cut:
         disk.cut(half=cut == "half")
@@ -154,3 +157,8 @@ def test_p2_old_or_new_is_there_whatever_befalls_at_any_system_call(
         granted = laid_out(folder, number)
         check(granted, act, befall(granted, act, at, way), f"{way} at {at}, {calls[at]}")
         Writer(Root(alias="g", path=str(granted))).create(("sub", "after.txt"), NEW)
+    for way in ("power cut", "power cut, half of what was not synced is there"):
+        granted = laid_out(folder, len(told) + len(way))
+        ended = befall(granted, act, None, way)
+        assert (os.WIFEXITED(ended), os.WEXITSTATUS(ended)) == (True, 0)
+        check(granted, act, ended, "what the tool says is done is on the disk")
