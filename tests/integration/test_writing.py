@@ -176,3 +176,46 @@ def test_i5_a_tool_writes_no_part_of_the_program(studio: Path, place: Path) -> N
     (studio / "mine.yaml").write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(ConfigError, match="may write"):
         construct(studio / "mine.yaml")
+
+
+def akaion(*arguments: str) -> tuple[int, str]:
+    done = CliRunner().invoke(app, list(arguments))
+    return done.exit_code, done.stdout
+
+
+def test_a_person_puts_back_what_a_tool_replaced_or_took_away(studio: Path) -> None:
+    named, drafts = profile(studio), studio / "rossi" / "drafts"
+    assert akaion("bin", "list", "--profile", named) == (0, "nothing is in a bin\n")
+    called(
+        named,
+        ("write_file", {"path": "notes/a.txt", "text": "to do"}),
+        ("move_to_bin", {"path": "notes/a.txt"}),
+    )
+    called(named, ("write_file", {"path": "drafts/letter.txt", "text": "new", "replace": True}))
+    letter, note = json.loads(akaion("bin", "list", "--profile", named, "--json")[1])["kept"]
+    assert (letter["file"], letter["bytes"], note["file"]) == ("drafts/letter.txt", 17, "notes/a.txt")
+    shown = akaion("bin", "list", "--profile", named)[1].splitlines()
+    assert shown[0] == f"{letter['entry']}  drafts/letter.txt (17 bytes)"
+    said = akaion("bin", "restore", letter["entry"], "--profile", named)
+    assert said == (0, "restored: drafts/letter.txt\n")
+    assert (drafts / "letter.txt").read_text(encoding="utf-8") == "Gentile Signora,\n"
+    assert (drafts / BIN / letter["entry"] / "letter.txt").read_text(encoding="utf-8") == "new"
+    assert akaion("bin", "restore", note["entry"], "--profile", named)[0] == 0
+    assert (studio / "notes" / "a.txt").read_text(encoding="utf-8") == "to do"
+    assert akaion("bin", "restore", note["entry"], "--profile", named)[0] != 0
+
+
+def test_p2_nothing_is_put_back_through_a_link_or_over_a_folder(studio: Path) -> None:
+    named, drafts = profile(studio), studio / "rossi" / "drafts"
+    (drafts / "sub").mkdir()
+    (drafts / "sub" / "a.txt").write_text("old", encoding="utf-8")
+    called(named, ("move_to_bin", {"path": "drafts/sub/a.txt"}))
+    (kept,) = json.loads(akaion("bin", "list", "-p", named, "--json")[1])["kept"]
+    entry = kept["entry"]
+    (drafts / "sub" / "a.txt").mkdir()
+    assert akaion("bin", "restore", entry, "-p", named)[0] != 0
+    (drafts / "sub" / "a.txt").rmdir()
+    (drafts / "sub").rename(drafts / "kept")
+    (drafts / "sub").symlink_to(studio / "notes")
+    assert akaion("bin", "restore", entry, "-p", named)[0] != 0
+    assert list((studio / "notes").iterdir()) == []

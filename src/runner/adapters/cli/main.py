@@ -15,6 +15,7 @@ from typing import Annotated, Final
 
 import typer
 
+from runner.adapters.cli import bin as bins
 from runner.adapters.cli import evaluate, keys, models, policy, profile, runs, trace
 from runner.adapters.cli.chat import chat
 from runner.adapters.cli.doctor import doctor
@@ -57,6 +58,7 @@ app.add_typer(runs.app, name="runs")
 app.add_typer(keys.app, name="keys")
 app.add_typer(profile.app, name="profile")
 app.add_typer(policy.app, name="policy")
+app.add_typer(bins.app, name="bin")
 
 
 def _version(*, asked: bool) -> None:

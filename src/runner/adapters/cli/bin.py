@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`akaion bin`: what tools replaced or took away, and how to put it back.
+
+Owns the display. Leaves files to the capability that writes them. Runs no task and asks no model: a person
+does this.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Final
+
+import typer
+
+from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
+from runner.adapters.cli.screen import output, print_json, print_line
+from runner.assembly import construct
+from runner.capability.tools.restoring import kept_in, restore
+from runner.kernel.errors import ToolError
+from runner.kernel.ports import Effect, Root
+
+app: Final = typer.Typer(
+    help="See and put back what tools replaced or took away.", no_args_is_help=True, rich_markup_mode=None
+)
+
+
+@app.command("list", epilog="Example:  akaion bin list --profile studio.yaml")
+def list_kept(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> None:
+    """List what lies in the bins of the folders that the profile lets a tool write to, oldest first."""
+    found = [(root, kept) for root in _roots(profile) for kept in kept_in(root)]
+    if as_json:
+        data = [
+            {"entry": kept.entry, "folder": root.path, "file": kept.path, "bytes": kept.size}
+            for root, kept in found
+        ]
+        print_json({"kept": data})
+        return
+    for _, kept in found:
+        print_line(output(), f"{kept.entry}  {kept.path} ({kept.size:,} bytes)")
+    if not found:
+        print_line(output(), "nothing is in a bin")
+
+
+@app.command("restore", epilog="Example:  akaion bin restore 20260301T101500Z-3f9a2c71")
+def put_back(
+    entry: Annotated[str, typer.Argument(help="The name in the bin, as `akaion bin list` shows it.")],
+    *,
+    profile: ProfileOption = DEFAULT,
+) -> None:
+    """Put one file back to where it stood. What stands there now takes its place in the bin."""
+    holding = [root for root in _roots(profile) if any(kept.entry == entry for kept in kept_in(root))]
+    if len(holding) != 1:
+        raise ToolError("no bin of this profile has that name: see `akaion bin list`")
+    print_line(output(), f"restored: {restore(holding[0], entry)}")
+
+
+def _roots(profile: str) -> Iterator[Root]:
+    """Yield each folder that a grant of `profile` writes to, once."""
+    grants = construct(profile, to_read=True).policy.grants.values()
+    roots = {root.path: root for grant in grants if grant.effect is Effect.WRITE for root in grant.roots}
+    yield from roots.values()
