@@ -73,7 +73,7 @@ WAYS: Final = (
     Way("short", Half(), SIZED),
     Way("ENOSPC for good", Fail(errno.ENOSPC), CHANGING, stays=True),
     Way("EROFS for good", Fail(errno.EROFS), CHANGING, stays=True),
-    Way("EIO for good", Fail(errno.EIO), CHANGING | {"fsync"}, stays=True),
+    Way("EIO for good", Fail(errno.EIO), CHANGING | {"fsync", "fdatasync"}, stays=True),
 )
 
 

@@ -239,7 +239,7 @@ def nothing() -> Iterator[None]:
 @contextmanager
 def full_disk(random: Random) -> Iterator[None]:
     """Let the disk be full, read-only or broken from some write or sync on, for some of them."""
-    write, sync = os.write, os.fsync
+    write, syncs = os.write, {name: getattr(os, name) for name in {"fsync", "fdatasync"} & set(dir(os))}
     left, lasts = random.randrange(30), random.randrange(1, 6)
     error = random.choice((errno.ENOSPC, errno.EROFS, errno.EIO, errno.EDQUOT))
 
@@ -253,15 +253,22 @@ def full_disk(random: Random) -> Iterator[None]:
         refuse()
         return write(handle, data)
 
-    def sync_or_fail(handle: int) -> None:
-        refuse()
-        sync(handle)
+    def or_fail(sync: Callable[[int], None]) -> Callable[[int], None]:
+        def sync_or_fail(handle: int) -> None:
+            refuse()
+            sync(handle)
 
-    os.write, os.fsync = write_or_fail, sync_or_fail  # type: ignore[assignment]
+        return sync_or_fail
+
+    os.write = write_or_fail  # type: ignore[assignment]
+    for name, sync in syncs.items():
+        setattr(os, name, or_fail(sync))
     try:
         yield
     finally:
-        os.write, os.fsync = write, sync
+        os.write = write
+        for name, sync in syncs.items():
+            setattr(os, name, sync)
 
 
 def run_all(count: int, seed: int, tally: Tally) -> Iterator[int]:

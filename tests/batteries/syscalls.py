@@ -308,11 +308,20 @@ class Disk:
                 self._restore(held, place / name, late)
             else:
                 data = self.bytes.get(held, b"")
-                more = late.get(held, data)
-                if more.startswith(data):
-                    data += more[len(data) : (len(data) + len(more)) // 2]
+                data = _half_way(data, late.get(held, data))
                 (place / name).write_bytes(data)
                 (place / name).chmod(0o600)
+
+
+def _half_way(data: bytes, more: bytes) -> bytes:
+    """Return `data` with half of what it lacks of `more`, which grew, or was written over in place."""
+    if more.startswith(data):
+        return more[: (len(data) + len(more)) // 2]
+    if len(data) != len(more):
+        return data
+    apart = [at for at, (old, new) in enumerate(zip(data, more, strict=True)) if old != new]
+    middle = apart[len(apart) // 2]
+    return more[:middle] + data[middle:]
 
 
 def _remove(path: Path) -> None:

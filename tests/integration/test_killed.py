@@ -32,7 +32,7 @@ def armed(call):
         return result
     return wrapped
 
-for name in ("write", "fsync", "rename", "replace", "open"):
+for name in {"write", "fsync", "fdatasync", "rename", "replace", "open"} & set(dir(os)):
     setattr(os, name, armed(getattr(os, name)))
 remote = {"backend": "openai", "endpoint": url, "model": "m", "tier": "constrained"}
 grants = [{"tool": "search_text", "paths": [{"path": practice, "class": "C1"}]}]

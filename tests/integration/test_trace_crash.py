@@ -14,7 +14,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import akaion_verify
@@ -33,7 +33,7 @@ from runner.testing import header_words
 
 ROOT = Path(__file__).resolve().parents[2]
 EFFECTS = 2
-OPERATIONS = 40
+OPERATIONS = 37
 """Writes and syncs of one run of the child: making, two barriers, the end."""
 
 
@@ -80,7 +80,7 @@ def write_book(home: Path, effects: int) -> None:
 
 def die_at(fatal: int) -> Iterator[int]:
     """Make this process kill itself at its disk operation `fatal`; return the counter of operations."""
-    operations, write, sync, patch = itertools.count(), os.write, os.fsync, pytest.MonkeyPatch()
+    operations, write, patch = itertools.count(), os.write, pytest.MonkeyPatch()
 
     def write_or_die(handle: int, data: bytes) -> int:
         if handle > 2 and next(operations) == fatal:
@@ -88,13 +88,17 @@ def die_at(fatal: int) -> Iterator[int]:
             os.kill(os.getpid(), signal.SIGKILL)
         return write(handle, data)
 
-    def sync_or_die(handle: int) -> None:
-        if next(operations) == fatal:
-            os.kill(os.getpid(), signal.SIGKILL)
-        sync(handle)
+    def or_die(sync: Callable[[int], None]) -> Callable[[int], None]:
+        def sync_or_die(handle: int) -> None:
+            if next(operations) == fatal:
+                os.kill(os.getpid(), signal.SIGKILL)
+            sync(handle)
+
+        return sync_or_die
 
     patch.setattr(os, "write", write_or_die)
-    patch.setattr(os, "fsync", sync_or_die)
+    for name in {"fsync", "fdatasync"} & set(dir(os)):
+        patch.setattr(os, name, or_die(getattr(os, name)))
     return operations
 
 

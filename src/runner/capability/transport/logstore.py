@@ -3,8 +3,8 @@
 
 Owns files, modes and syncs. Knows nothing of records. Carries I9: what `sync` or `create` or `write_pin`
 returned from is on the disk, on macOS through its write cache (`F_FULLFSYNC`). Carries I4 on this side:
-files only grow, one process writes, nothing is edited in place. The writer's lock is on the folder itself:
-no file in it, when it is removed, lets a second writer in.
+logs only grow, one process writes, and the newest head pin is never written to. The writer's lock is on the
+folder itself: no file in it, when it is removed, lets a second writer in.
 """
 
 import errno
@@ -18,6 +18,7 @@ from itertools import count
 from pathlib import Path
 from typing import Final
 
+from runner.capability.transport.slots import SLOT, encode_slot, newest, offset_of
 from runner.kernel.errors import TraceError, TraceUnavailable
 
 _SUFFIX: Final = ".jsonl"
@@ -65,6 +66,14 @@ def sync_file(handle: int) -> None:
         fcntl.fcntl(handle, fcntl.F_FULLFSYNC)
     else:
         os.fsync(handle)
+
+
+def sync_data(handle: int) -> None:
+    """Return when what the file `handle` holds is on the disk, whatever of its times is; raise `OSError`."""
+    if sys.platform == "linux":
+        os.fdatasync(handle)
+    else:
+        sync_file(handle)
 
 
 def sync_folder(folder: Path) -> None:
@@ -148,7 +157,7 @@ class FolderLog:
 
     def sync(self) -> None:
         """Return when everything appended is on the disk; raise `OSError`."""
-        sync_file(self._handle)
+        sync_data(self._handle)
 
     def close(self) -> None:
         """Close the handle; nothing is synced here."""
@@ -222,21 +231,39 @@ class FolderLogStore:
         return FolderLog(target)
 
     def read_pin(self) -> bytes | None:
-        """Return the head pin, or None when there is none yet; raise `OSError`."""
+        """Return the head pin, on the disk by now, or None when there is none yet; raise `OSError`.
+
+        A file without a whole slot is returned as it is: it is of an earlier version, or damaged.
+        """
         try:
-            return read_regular(self._pin)
+            data = read_regular(self._pin, synced=True)
         except FileNotFoundError:
             return None
+        found = newest(data)
+        return data if found is None else found[1]
 
     def write_pin(self, pin: bytes) -> None:
-        """Replace the head pin, atomically and durably; raise `OSError`.
+        """Put `pin` in the place of the head pin before the last one, durably; raise `OSError`.
 
-        Raises `TraceUnavailable` when the book's folder was moved or replaced since it was locked: another
-        process may write the one that stands there now, and the pin is for that one.
+        That last one stays whole, so that a write which breaks off leaves it. Raises `TraceUnavailable` when
+        the book's folder was moved or replaced since it was locked: another process may write the one that
+        stands there now, and the pin is for that one.
         """
         if self._lock >= 0:
             self._refuse_moved(self._lock)
-        replace_file(self._pin, self._pin.with_name(self._pin.name + ".tmp"), pin)
+        found = newest(read_regular(self._pin)) if os.path.lexists(self._pin) else None
+        if found is None:
+            both = encode_slot(0, pin) + bytes(SLOT)  # the second one too: its block is there from now on
+            replace_file(self._pin, self._pin.with_name(self._pin.name + ".tmp"), both)
+            return
+        number = found[0] + 1
+        handle = os.open(self._pin, _WRITE)
+        try:
+            os.lseek(handle, offset_of(number), os.SEEK_SET)
+            write_all(handle, encode_slot(number, pin))
+            sync_data(handle)
+        finally:
+            os.close(handle)
 
     def retire(self) -> Path:
         """Move the book aside as a whole, its head pin first, and return where its folder lies now.

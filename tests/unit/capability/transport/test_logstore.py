@@ -19,7 +19,9 @@ from runner.capability.transport import logstore
 from runner.capability.transport.keys import FileSigner, export_pin
 from runner.capability.transport.logstore import FolderLog, FolderLogStore, read_boot_id
 from runner.capability.transport.salts import FileSaltStore
+from runner.capability.transport.slots import SLOT
 from runner.kernel.errors import TraceError
+from runner.perimeter.trace.recover import parse_pin
 from runner.testing import FixedEntropy
 
 NAME = "000000-" + "a" * 32 + ".jsonl"
@@ -285,6 +287,60 @@ def test_i4_a_link_is_not_read_as_a_log(store: FolderLogStore, tmp_path: Path) -
     (tmp_path / "book" / NAME).symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match=r"symbolic|Too many"):
         store.read(NAME)
+
+
+@pytest.mark.parametrize("written", [0, 1, 63, 64, 65, 66, 67, 70, 72])
+def test_i9_whatever_becomes_of_the_write_of_a_pin_the_one_before_is_still_there(
+    store: FolderLogStore, tmp_path: Path, written: int
+) -> None:
+    """Of the slot that is written to, so many bytes got there, and the rest is what it was."""
+    path = tmp_path / "heads" / "pin"
+    for pin in (b"first\n", b"second\n", b"third\n"):
+        store.write_pin(pin)
+    before = path.read_bytes()
+    store.write_pin(b"fourth\n")
+    after = path.read_bytes()
+    assert (before[:SLOT], len(after)) == (after[:SLOT], 2 * SLOT)
+    path.write_bytes(after[: SLOT + written] + before[SLOT + written :])
+    assert store.read_pin() == b"third\n"
+    store.write_pin(b"fourth again\n")
+    assert store.read_pin() == b"fourth again\n"
+    assert path.read_bytes()[:SLOT] == before[:SLOT]
+
+
+def test_i4_a_slot_counts_in_its_own_place_only_and_without_one_the_file_is_damaged(
+    store: FolderLogStore, tmp_path: Path
+) -> None:
+    path = tmp_path / "heads" / "pin"
+    for pin in (b"first\n", b"second\n", b"third\n"):
+        store.write_pin(pin)
+    data = path.read_bytes()
+    path.write_bytes(data[SLOT:] + data[:SLOT])
+    assert store.read_pin() == data[SLOT:] + data[:SLOT]
+    with pytest.raises(TraceError, match="the head pin is damaged"):
+        parse_pin(store.read_pin() or b"")
+
+
+def test_a_pin_of_an_earlier_version_is_read_and_gives_way(store: FolderLogStore, tmp_path: Path) -> None:
+    path = tmp_path / "heads" / "pin"
+    path.write_bytes(b"the whole file\n")
+    assert store.read_pin() == b"the whole file\n"
+    store.write_pin(b"in a slot\n")
+    assert (store.read_pin(), path.stat().st_size) == (b"in a slot\n", 2 * SLOT)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_pin_is_written_over_without_a_name_of_its_own(
+    store: FolderLogStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What makes it cheap: one sync of one file, none of a folder, and no rename."""
+    store.write_pin(b"first\n")
+    synced = list[int]()
+    monkeypatch.setattr(logstore, "sync_data", synced.append)
+    monkeypatch.setattr(logstore, "sync_folder", None)
+    monkeypatch.setattr(Path, "rename", None)
+    store.write_pin(b"second\n")
+    assert (len(synced), store.read_pin()) == (1, b"second\n")
 
 
 def test_the_pin_is_replaced_whole(store: FolderLogStore, tmp_path: Path) -> None:
