@@ -425,6 +425,12 @@ def matches(pattern: str) -> Check:
     return lambda value: isinstance(value, str) and compiled.fullmatch(value) is not None
 
 
+def one_of(words: str) -> Check:
+    """Check: one of these words, which are written with `|` between them."""
+    allowed = frozenset(words.split("|"))
+    return lambda value: isinstance(value, str) and value in allowed
+
+
 def integer(low: int, high: int = MAX_INTEGER) -> Check:
     """Check: an integer within bounds (a boolean is none)."""
     return lambda value: type(value) is int and low <= value <= high
@@ -446,14 +452,17 @@ def record_of(members: str) -> Check:
     needed, checks = set(), {}
     for member in members.split():
         name, kind = member.split("=")
-        checks[name.rstrip("?")] = TYPES[kind] if kind in TYPES else matches(kind)
+        checks[name.rstrip("?")] = TYPES[kind] if kind in TYPES else one_of(kind)
         if not name.endswith("?"):
             needed.add(name)
 
     def check(value: object) -> bool:
         if not isinstance(value, dict) or not needed <= value.keys() <= checks.keys():
             return False
-        return all(checks[name](member) for name, member in value.items())
+        for name, member in value.items():  # noqa: SIM110 - nothing else takes so much time
+            if not checks[name](member):
+                return False
+        return True
 
     return check
 
@@ -509,10 +518,10 @@ TYPES: Dict[str, Check] = {
     "name": matches("[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}"),
     "origin": matches("[a-z0-9][a-z0-9._/-]{0,94}/[0-9a-f]{32}"),
     "block": matches("b(0|[1-9][0-9]{0,15})"),
-    "class": matches("C0|C1|C2|C3"),
-    "locality": matches("L0|L1|L2|remote"),
-    "status": matches("ok|error|timeout|cancelled"),
-    "failure": matches(
+    "class": one_of("C0|C1|C2|C3"),
+    "locality": one_of("L0|L1|L2|remote"),
+    "status": one_of("ok|error|timeout|cancelled"),
+    "failure": one_of(
         "no_call|wrong_tool|malformed_json|schema_violation|missing_required|hallucinated_argument"
         "|truncated|ambiguous|too_many_calls|refused"
     ),
@@ -533,7 +542,7 @@ TYPES["sink"] = record_of("to=name max_class=class payload=list cases=list")
 TYPES["prev_log"] = record_of("id=hex32 size=count root=hex64")
 TYPES["steps"] = list_of(both(record_of("id=count tool=name tool_commit?=hex64"), commits_to_other), key="id")
 TYPES["causes"] = list_of(
-    matches("host-tool-untrusted|tool-unrestricted|network-unrestricted|sandbox-missing|fail-open")
+    one_of("host-tool-untrusted|tool-unrestricted|network-unrestricted|sandbox-missing|fail-open")
 )
 
 # Kind, whether the entry names a task, members of its body. A line that starts with a blank goes on.
@@ -782,7 +791,7 @@ GRANT = record_of(
     "tool=name effect=name ask=boolean arguments=list path_arguments=list roots=list binaries?=object"
     " limits?=text reads?=object calls?=count sink?=sink"
 )
-BEYOND_POLICY = matches(  # what is denied whatever a policy says
+BEYOND_POLICY = one_of(  # what is denied whatever a policy says
     "arguments-unbounded|no-call-left|origin-unknown|refused-before|restored-value-to-sink|too-many-questions"
     "|tool-not-granted|write-behind-veil"
 )

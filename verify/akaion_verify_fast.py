@@ -72,7 +72,7 @@ def _signatures(verifier: Any) -> Any:  # noqa: ANN401 - a module, and a functio
 
 
 def _lines(verifier: Any) -> Any:  # noqa: ANN401, C901 - as above, and one walk in one place
-    """Return `parse_line` by orjson, for a line that is what orjson writes; any other goes the slow way.
+    """Return `parse_line` by orjson, for an object or array as orjson writes it; any other goes the slow way.
 
     What a round trip does not show, and the slow way refuses, is looked for in the value: numbers with a
     fraction or beyond 2^53 - 1, members' names of other letters, and depth.
@@ -83,19 +83,19 @@ def _lines(verifier: Any) -> Any:  # noqa: ANN401, C901 - as above, and one walk
     plain = frozenset({str, bool, type(None)})
 
     def fits(value: Any, room: int) -> bool:  # noqa: ANN401 - any JSON value
-        if type(value) is int:
-            return bool(-greatest <= value <= greatest)
         items: Iterable[Any] = ()
-        if type(value) is dict:
+        if type(value) is dict and all(map(is_name, value)):
             items = value.values()
-            if not all(map(is_name, value)):
-                return False
         elif type(value) is list:
             items = value
         else:
-            return type(value) in plain
+            return False
         for item in items:
-            if type(item) is not str and not fits(item, room - 1):
+            kind = type(item)
+            if kind is int:
+                if not -greatest <= item <= greatest:
+                    return False
+            elif kind not in plain and not fits(item, room - 1):
                 return False
         return room > 0
 

@@ -36,21 +36,20 @@ def canonical_bytes(value: Json) -> bytes:
 
 def _check(value: Json, room: int) -> None:
     """Raise unless `value` is in the profile and nests at most `room` containers."""
-    match value:
-        case None | bool() | str():
-            return
-        case int():
-            if abs(value) > MAX_INTEGER:
-                raise ValueError("an integer is beyond 2^53-1")
-            return
-        case dict():
-            if not all(map(_is_name, value)):
-                raise ValueError("a member name is not [a-z][a-z0-9_]{0,63}")
-            items: Iterable[Json] = value.values()
-        case list() | tuple():
-            items = value
-        case _:
-            raise ValueError(f"a {type(value).__name__} has no canonical encoding")
+    if isinstance(value, dict):
+        if not all(map(_is_name, value)):
+            raise ValueError("a member name is not [a-z][a-z0-9_]{0,63}")
+        items: Iterable[Json] = value.values()
+    elif isinstance(value, list | tuple):
+        items = value
+    elif isinstance(value, int):
+        if abs(value) > MAX_INTEGER:
+            raise ValueError("an integer is beyond 2^53-1")
+        return
+    elif value is None or isinstance(value, str):
+        return
+    else:
+        raise ValueError(f"a {type(value).__name__} has no canonical encoding")
     if room == 0:
         raise ValueError(f"nested deeper than {MAX_DEPTH}")
     for item in items:

@@ -60,6 +60,7 @@ Book = Annotated[str, matching(r"[a-z0-9][a-z0-9._/-]{0,94}")]
 
 _AS_THEY_ARE: Final = frozenset({str, int, bool})
 _RENAMED: Final = {"data_class": "class", "from_class": "from", "to_class": "to"}
+_CLASSES: Final = {each: each.name for each in DataClass}
 _INTEGRITY: Final = {
     Integrity.UNTRUSTED: "untrusted",
     Integrity.PRACTICE: "practice",
@@ -134,7 +135,7 @@ def _rule(hint: object) -> Rule:
 def _encoded(value: object) -> Json:
     match value:
         case DataClass():
-            return value.name
+            return _CLASSES[value]
         case Integrity():
             return _INTEGRITY[value]
         case Shape():
