@@ -25,7 +25,7 @@ from runner.adapters.ledger.account import ref
 from runner.adapters.ledger.book import Entry, open_ledger
 from runner.adapters.ledger.checking import check_pack
 from runner.adapters.ledger.content import disclose
-from runner.adapters.ledger.material import Given, Selection, derive, kept_of
+from runner.adapters.ledger.material import Given, Selection, derive, kept_of, policy_name
 from runner.adapters.ledger.pack import SUMS, Files, Gathered, build, gather, read_pack, write_pack
 from runner.adapters.ledger.page import Frame, page
 from runner.adapters.ledger.proofs import Prover, proof_name
@@ -177,8 +177,9 @@ def test_i4_the_verifier_repeats_the_decisions_of_enclosed_logs_by_the_enclosed_
     pack = practice.pack("pack", "--task", task["task"], "--whole-logs")
     files = read_pack(pack)
     assert files[f"logs/{sidecar.name}"] == b"what a witness said\n"
-    assert b"akaion_verify.py logs --pin PIN --policy policy.json" in files["README.txt"]
-    options = ["--pin", str(practice.pin), "--policy", str(pack / "policy.json")]
+    (policy,) = policies_of(files)
+    assert f"akaion_verify.py logs --pin PIN --policy {policy}\n".encode() in files["README.txt"]
+    options = ["--pin", str(practice.pin), "--policy", str(pack / policy)]
     assert akaion_verify.main([str(pack / "logs"), *options]) == 5
     assert check_pack(files, practice.pin).problems == ()
     log = next(name for name in files if name.startswith("logs/") and name.endswith(".jsonl"))
@@ -355,14 +356,56 @@ def test_p1_what_a_person_let_go_counts_as_what_it_was_and_what_was_redacted_as_
 
 def test_the_policy_is_enclosed_where_it_was_in_force_and_only_there(practice: Practice) -> None:
     files = read_pack(practice.pack("pack"))
-    policy = json.loads(files["evidence.json"])["policy"]
+    (policy,) = json.loads(files["evidence.json"])["policies"]
     assert policy["logs"] == [1]
-    data = b"akaion-policy/1\0" + files["policy.json"].rstrip(b"\n")
-    assert policy["digest"] == sha256(data).hexdigest()
-    assert "policy.json" not in read_pack(practice.pack("without", "--no-policy"))
+    digest = sha256(b"akaion-policy/1\0" + files[policy["file"]].rstrip(b"\n")).hexdigest()
+    assert (policy["digest"], policy["file"]) == (digest, f"policies/{digest}.json")
+    assert policies_of(read_pack(practice.pack("without", "--no-policy"))) == []
     write_profile(practice.root / "other.yaml", "http://127.0.0.1:9", "C2")
     other = replace(practice, profile=practice.root / "other.yaml")
-    assert "policy.json" not in read_pack(other.pack("other"))
+    assert policies_of(read_pack(other.pack("other"))) == []
+
+
+def policies_of(files: Files) -> list[str]:
+    return [name for name in files if name.startswith("policies/")]
+
+
+def test_i4_with_each_policy_that_was_in_force_every_decision_of_a_pack_is_repeated(
+    practice: Practice, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The profile changed between the two logs: each is judged by the policy that its header names."""
+    earlier = practice.profile.with_name("earlier.yaml")  # its folders are named from there
+    write_profile(earlier, "http://127.0.0.1:9", "C1")
+    capsys.readouterr()
+    assert main(["policy", "export", "--profile", str(earlier)]) == 0
+    exported = tmp_path / "earlier.json"
+    exported.write_text(capsys.readouterr().out, encoding="utf-8")
+    pack = practice.pack("pack", "--whole-logs", "--earlier-policy", str(exported))
+    files = read_pack(pack)
+    told = json.loads(files["evidence.json"])["policies"]
+    assert sorted(log for policy in told for log in policy["logs"]) == [0, 1]
+    words = (
+        files["README.txt"].decode().partition("akaion_verify.py logs --pin PIN ")[2].split("\n")[0].split()
+    )
+    assert (words[::2], sorted(words[1::2])) == (["--policy"] * 2, sorted(policies_of(files)))
+    by = [word if word == "--policy" else str(pack / word) for word in words]
+    assert akaion_verify.main([str(pack / "logs"), "--pin", str(practice.pin), *by]) == 0
+    assert akaion_verify.main([str(pack / "logs"), "--pin", str(practice.pin), *by[:2]]) == 1
+    assert check_pack(files, practice.pin).problems == ()
+    broken = altered(files, policies_of(files)[0], b'"ask":false', b'"ask":true')
+    assert check_pack(broken, practice.pin).problems != ()
+
+
+def test_what_is_no_exported_policy_is_not_enclosed(
+    practice: Practice, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    loose = tmp_path / "loose.json"
+    loose.write_text('{"grants": []}\n', encoding="utf-8")
+    words = ["evidence", "--profile", str(practice.profile), "--since", "2000-01-01"]
+    words += ["--earlier-policy", str(loose), "-o", str(tmp_path / "pack")]
+    assert main(words) == 2
+    assert "akaion policy export" in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "pack").exists()
 
 
 class Page(HTMLParser):
@@ -437,7 +480,7 @@ def test_a_pack_holds_and_not_after_any_file_of_it_was_altered(practice: Practic
         "page": altered(files, "evidence.html", b"c3-never-leaves", b"c1-may-leave"),
         "summary": altered(files, "evidence.json", b'"class": "C3"', b'"class": "C1"'),
         "line": altered(files, proof, b"c3-never-leaves", b"c1-never-leaves"),
-        "policy": altered(files, "policy.json", b'"ask":false', b'"ask":true'),
+        "policy": altered(files, policies_of(files)[0], b'"ask":false', b'"ask":true'),
         "content": resummed({**files, content: b"something else"}),
         "pin": resummed({**files, "device.vkey": b"another"}),
         "added": resummed({**files, "proofs/more.txt": b"{}"}),
@@ -615,14 +658,14 @@ def test_a_policy_that_was_never_in_force_does_not_belong_to_a_pack(practice: Pr
     ledger = open_ledger(practice.book, practice.pin)
     gathered = gather(ledger, Selection(), whole=False)
     made_up = b'{"grants":[]}\n'
-    given = Given(verdict=kept_of(ledger.verdict.report), selection=Selection(), policy=made_up)
-    files = {**build(gathered, given, ledger.pin), "policy.json": made_up}
+    given = Given(verdict=kept_of(ledger.verdict.report), selection=Selection(), policies=(made_up,))
+    files = {**build(gathered, given, ledger.pin), policy_name(made_up): made_up}
     files |= derive(gathered.lines, given)
     found = check_pack(resummed(files), practice.pin).problems
-    assert found == ("policy.json: it was in force in none of the logs",)
+    assert found == (f"{policy_name(made_up)}: it was in force in none of the logs",)
 
 
-@pytest.mark.parametrize("name", ["evidence.json", "policy.json"])
+@pytest.mark.parametrize("name", ["evidence.json", "policies/deep.json"])
 def test_a_file_that_is_nested_deeply_is_a_problem_and_no_crash(name: str, practice: Practice) -> None:
     files = read_pack(practice.pack("pack"))
     deep = b"[" * 200_000 + b"]" * 200_000

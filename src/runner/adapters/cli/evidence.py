@@ -5,6 +5,7 @@ Owns the command. What a pack holds is `runner.adapters.ledger`'s. Carries I12: 
 unless it is given by `--with-content`, and then only what the record committed to.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -38,6 +39,7 @@ from runner.adapters.ledger.pack import Files, build, fingerprint, gather, read_
 from runner.adapters.ledger.select import Wanted, wanted_runs
 from runner.adapters.ledger.words import LANGUAGES, Language
 from runner.assembly import construct
+from runner.capability.transport.anchors import read_bytes
 from runner.capability.transport.salts import read_salts
 from runner.kernel.canonical import canonical_bytes
 from runner.perimeter.grants import policy_document
@@ -72,6 +74,7 @@ class Asked:
     content: Path | None
     whole: bool
     policy: bool
+    earlier: Sequence[Path]
 
 
 def evidence(
@@ -97,6 +100,15 @@ def evidence(
     ] = None,
     whole_logs: Annotated[bool, typer.Option("--whole-logs", help="Enclose the logs, entire.")] = False,
     policy: Annotated[bool, typer.Option(help="Enclose the policy, if it was in force.")] = True,
+    earlier_policy: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--earlier-policy",
+            exists=True,
+            dir_okay=False,
+            help="A policy that was in force before, as `akaion policy export` printed it. Repeatable.",
+        ),
+    ] = None,
     check: Annotated[
         Path | None, typer.Option("--check", metavar="PACK", help="Check a pack instead of making one.")
     ] = None,
@@ -126,6 +138,7 @@ def evidence(
         content=with_content,
         whole=whole_logs,
         policy=policy,
+        earlier=earlier_policy or (),
     )
     _make(asked, target, as_json=as_json)
 
@@ -170,7 +183,7 @@ def _files(asked: Asked, ledger: Ledger) -> tuple[Files, int, tuple[Disclosure, 
         verdict=ledger.verdict.report,
         selection=_selection(asked, ledger),
         languages=_LANGUAGES[asked.language],
-        policy=_policy(asked.profile) if asked.policy else None,
+        policies=tuple(_policies(asked)),
         disclosed=disclosed,
     )
     return build(gathered, given, ledger.pin), len(gathered.lines), disclosed
@@ -183,9 +196,22 @@ def _selection(asked: Asked, ledger: Ledger) -> Selection:
     return Selection(tasks=tuple(sorted({the_run(runs, each).task for each in asked.task})))
 
 
-def _policy(profile: str) -> bytes:
-    """Return the policy of a profile as `akaion policy export` prints it."""
-    return canonical_bytes(policy_document(construct(profile, to_read=True).policy)) + b"\n"
+def _policies(asked: Asked) -> set[bytes]:
+    """Return the policies to enclose, as `akaion policy export` prints them; raise `typer.BadParameter`."""
+    found = {canonical_bytes(policy_document(construct(asked.profile, to_read=True).policy)) + b"\n"}
+    found = found if asked.policy else set()
+    for file in asked.earlier:
+        line = read_bytes(file)
+        try:
+            exported = canonical_bytes(json.loads(line)) + b"\n" == line
+        except (ValueError, RecursionError):
+            exported = False
+        if not exported:
+            raise typer.BadParameter(
+                f"{file} is no file that `akaion policy export` made", param_hint="--earlier-policy"
+            )
+        found.add(line)
+    return found
 
 
 def _disclosed(asked: Asked, lines: Sequence[Entry]) -> tuple[Disclosure, ...]:

@@ -15,7 +15,15 @@ from typing import Final
 from runner.adapters.ledger.account import ref
 from runner.adapters.ledger.book import Entry, ReadLog, parse_record, to_entry
 from runner.adapters.ledger.content import Disclosure, commitments
-from runner.adapters.ledger.material import PIN, POLICY, SUMMARY, Given, derive, is_in_force, policy_logs
+from runner.adapters.ledger.material import (
+    PIN,
+    SUMMARY,
+    Given,
+    cover,
+    derive,
+    policy_logs,
+    policy_name,
+)
 from runner.adapters.ledger.pack import SUMS, Files, chosen, sums_of
 from runner.adapters.ledger.proofs import proof_name
 from runner.adapters.ledger.said import parse_given
@@ -82,7 +90,7 @@ def _check_contents(files: Files, pin: Path | None) -> tuple[list[str], list[int
     open_logs = [number for number, is_ended in ended.items() if not is_ended]
     problems = [
         *_check_places(shown),
-        *_check_verdict(files, lines, pin),
+        *_check_verdict(files, lines, given, pin),
         *_check_logs(logs, lines, given),
         *_check_ends(open_logs, given),
         *_check_derived(files, lines, given),
@@ -133,7 +141,7 @@ def _read_log(data: bytes) -> ReadLog:
     return ReadLog(number=number, entries=tuple(to_entry(number, line) for line in lines), torn=bool(rest))
 
 
-def _check_verdict(files: Files, lines: Sequence[Entry], pin: Path | None) -> list[str]:
+def _check_verdict(files: Files, lines: Sequence[Entry], given: Given, pin: Path | None) -> list[str]:
     """Return what the verifier has against the whole logs that are enclosed, if any are."""
     logs = {name: data for name, data in files.items() if name.startswith("logs/")}
     if not logs:
@@ -142,10 +150,11 @@ def _check_verdict(files: Files, lines: Sequence[Entry], pin: Path | None) -> li
     with TemporaryDirectory(prefix="akaion-pack-") as scratch:
         for name, data in logs.items():
             (Path(scratch) / name.removeprefix("logs/")).write_bytes(data)
-        policy = Path(scratch) / POLICY
-        policy.write_bytes(files.get(POLICY, b""))
-        by = policy if is_in_force(files.get(POLICY), headers) else None
-        verdict = verify(Path(scratch), pin, policy=by)
+        policies = []
+        for number, data in enumerate(given.policies if cover(given.policies, headers) else ()):
+            policies.append(Path(scratch) / f"{number}.json")
+            policies[-1].write_bytes(data)
+        verdict = verify(Path(scratch), pin, policies=policies)
     return [] if verdict.holds else [f"logs: {each}" for each in verdict.reasons]
 
 
@@ -180,13 +189,13 @@ def _check_derived(files: Files, lines: Sequence[Entry], given: Given) -> list[s
     wanted: Mapping[str, bytes] = derive(lines, given)
     wanted = {**wanted, **{each.file: each.payload for each in given.disclosed}}
     named = {*wanted, *(proof_name(ref(line)) for line in lines), *(f"logs/{name}" for name in given.logs)}
-    named |= {PIN} | (set() if given.policy is None else {POLICY})
+    named |= {PIN, *map(policy_name, given.policies)}
     problems = [
         f"{name}: it does not follow from the lines" for name in wanted if files.get(name) != wanted[name]
     ]
     problems += [f"{name}: it is not what was committed" for name in _untrue(given.disclosed, lines)]
-    if given.policy is not None and not policy_logs(given.policy, headers)[1]:
-        problems.append(f"{POLICY}: it was in force in none of the logs")
+    unused = [policy_name(each) for each in given.policies if not policy_logs(each, headers)[1]]
+    problems += [f"{name}: it was in force in none of the logs" for name in unused]
     return problems + [f"{name}: it does not belong to the pack" for name in sorted(set(files) ^ named)]
 
 

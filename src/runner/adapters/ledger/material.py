@@ -23,13 +23,9 @@ from runner.adapters.ledger.words import LANGUAGES, Language, said
 from runner.perimeter.trace.commit import policy_digest
 
 FORMAT: Final = "akaion-evidence/1"
-SUMMARY, PAGE, NOTE, POLICY, PIN = (
-    "evidence.json",
-    "evidence.html",
-    "README.txt",
-    "policy.json",
-    "device.vkey",
-)
+SUMMARY, PAGE, NOTE, PIN = "evidence.json", "evidence.html", "README.txt", "device.vkey"
+POLICIES: Final = "policies/"
+"""The folder of a pack with the policies, each in a file called after its digest."""
 LOOSE: Final = frozenset({"egress", "egress_result"})
 """Entries that may belong to no task: what a backend is probed with."""
 _VERDICT: Final = (
@@ -71,7 +67,7 @@ class Given:
     languages: tuple[Language, ...] = LANGUAGES
     unproved: tuple[Ref, ...] = ()
     logs: tuple[str, ...] = ()
-    policy: bytes | None = field(default=None, repr=False)
+    policies: tuple[bytes, ...] = field(default=(), repr=False)
     disclosed: tuple[Disclosure, ...] = field(default=(), repr=False)
 
 
@@ -89,7 +85,7 @@ def derive(lines: Sequence[Entry], given: Given) -> dict[str, bytes]:
     frame = Frame(
         verdict=given.verdict,
         how=how,
-        policy_logs=summary["policy"]["logs"] if summary["policy"] else (),
+        policy_logs=sorted(log for policy in summary["policies"] for log in policy["logs"]),
         unproved=given.unproved,
         disclosed=given.disclosed,
     )
@@ -125,17 +121,16 @@ def policy_logs(policy: bytes, headers: Sequence[Entry]) -> tuple[str, list[int]
 
 
 def _summary(lines: Sequence[Entry], given: Given, material: Material, told: Account) -> dict[str, Any]:
-    policy = None
-    if given.policy is not None:
-        digest, logs = policy_logs(given.policy, material.headers)
-        policy = {"file": POLICY, "digest": digest, "logs": logs}
+    found = sorted(policy_logs(policy, material.headers) for policy in given.policies)
     return {
         "format": FORMAT,
         "notice": said("frame", "not_advice", "en"),
         "verdict": dict(given.verdict),
         "selection": given.selection.data(),
         "languages": list(given.languages),
-        "policy": policy,
+        "policies": [
+            {"file": f"{POLICIES}{digest}.json", "digest": digest, "logs": logs} for digest, logs in found
+        ],
         "runs": [run.data() for run in material.runs],
         "statements": {name: [each.data() for each in said_of] for name, said_of in told.items()},
         "lines": [_line(each) for each in lines],
@@ -175,14 +170,21 @@ def _how(lines: Sequence[Entry], given: Given) -> str:
     ]
     if given.logs:
         headers = [entry for entry in lines if entry.kind == "header"]
-        policy = f" --policy {POLICY}" if is_in_force(given.policy, headers) else ""
-        commands.append(f"python3 -I -S akaion_verify.py logs --pin PIN{policy}")
+        names = sorted(map(policy_name, given.policies)) if cover(given.policies, headers) else []
+        by = "".join(f" --policy {name}" for name in names)
+        commands.append(f"python3 -I -S akaion_verify.py logs --pin PIN{by}")
     return "\n".join(commands) + "\n"
 
 
-def is_in_force(policy: bytes | None, headers: Sequence[Entry]) -> bool:
-    """Return whether a policy was in force in every log: then every decision can be repeated by it."""
-    return policy is not None and len(policy_logs(policy, headers)[1]) == len(headers)
+def policy_name(policy: bytes) -> str:
+    """Return what the file of an exported policy is called in a pack; raise `ValueError` as above."""
+    return f"{POLICIES}{policy_logs(policy, ())[0]}.json"
+
+
+def cover(policies: Sequence[bytes], headers: Sequence[Entry]) -> bool:
+    """Return whether one of the policies was in force in every log: then every decision can be repeated."""
+    covered = {log for policy in policies for log in policy_logs(policy, headers)[1]}
+    return covered == {header.log for header in headers}
 
 
 def _note(how: str, languages: Sequence[Language]) -> str:

@@ -19,7 +19,16 @@ from typing import Final
 
 from runner.adapters.ledger.account import Ref, ref
 from runner.adapters.ledger.book import Entry, Ledger, ReadLog
-from runner.adapters.ledger.material import LOOSE, PIN, POLICY, Given, Selection, derive, kept_of, policy_logs
+from runner.adapters.ledger.material import (
+    LOOSE,
+    PIN,
+    Given,
+    Selection,
+    derive,
+    kept_of,
+    policy_logs,
+    policy_name,
+)
 from runner.adapters.ledger.proofs import Prover, proof_name
 from runner.adapters.ledger.run import Run, runs_of
 from runner.kernel.errors import TraceError
@@ -122,10 +131,9 @@ def _in_time(time_us: int, selection: Selection) -> bool:
 def build(gathered: Gathered, given: Given, pin: bytes) -> Files:
     """Return the files of a pack by name, sums included. A policy that was never in force is left out."""
     headers = [entry for entry in gathered.lines if entry.kind == "header"]
-    if given.policy is not None and not policy_logs(given.policy, headers)[1]:
-        given = replace(given, policy=None)
     given = replace(
         given,
+        policies=tuple(each for each in given.policies if policy_logs(each, headers)[1]),
         verdict=kept_of(given.verdict),
         unproved=gathered.unproved,
         logs=tuple(sorted(gathered.logs)),
@@ -134,7 +142,7 @@ def build(gathered: Gathered, given: Given, pin: bytes) -> Files:
     files |= {proof_name(place): proof for place, proof in gathered.proofs.items()}
     files |= {f"logs/{name}": data for name, data in gathered.logs.items()}
     files |= {each.file: each.payload for each in given.disclosed}
-    files |= {PIN: pin} | ({} if given.policy is None else {POLICY: given.policy})
+    files |= {PIN: pin} | {policy_name(each): each for each in given.policies}
     return {**files, SUMS: sums_of(files)}
 
 

@@ -47,7 +47,7 @@ _Part: TypeAlias = _Markup | str | int
 class Frame:
     """What stands around the statements: the `verdict` on the whole book, and `how` to check the pack.
 
-    `policy_logs` are those in which the enclosed policy was in force, `unproved` the lines left out.
+    `policy_logs` are those in which an enclosed policy was in force, `unproved` the lines left out.
     """
 
     verdict: Mapping[str, Any]

@@ -14,7 +14,7 @@ from typing import Any, Final
 from runner.adapters.ledger.account import Ref
 from runner.adapters.ledger.book import Entry
 from runner.adapters.ledger.content import Disclosure
-from runner.adapters.ledger.material import POLICY, SUMMARY, Given, Selection, kept_of
+from runner.adapters.ledger.material import POLICIES, SUMMARY, Given, Selection, kept_of
 from runner.adapters.ledger.words import LANGUAGES, Language
 
 NOT_CLAIMED: Final = (
@@ -55,7 +55,7 @@ def parse_given(files: Mapping[str, bytes], headers: Sequence[Entry]) -> Given:
         languages=languages,
         unproved=tuple(_place(each) for each in _list(summary["unproved"], "unproved")),
         logs=tuple(_text(each, "logs", _LOG) for each in _list(summary["logs"], "logs")),
-        policy=files.get(POLICY),
+        policies=tuple(files[name] for name in sorted(files) if name.startswith(POLICIES)),
         disclosed=tuple(_disclosure(each, files) for each in _list(summary["disclosed"], "disclosed")),
     )
 

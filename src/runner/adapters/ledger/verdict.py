@@ -82,16 +82,16 @@ def verifier() -> Path:
 
 
 def verify(
-    folder: Path, pin: Path | None, *, witnesses: Sequence[Path] = (), policy: Path | None = None
+    folder: Path, pin: Path | None, *, witnesses: Sequence[Path] = (), policies: Sequence[Path] = ()
 ) -> Verdict:
     """Return the verdict on the book in `folder` under the auditor's `pin`; None is UNTRUSTED at best.
 
-    `witnesses` are files with the keys of witnesses whose cosignatures count, `policy` one by which every
+    `witnesses` are files with the keys of witnesses whose cosignatures count, `policies` those by which every
     decision is repeated. Raises `TraceError` when the verifier cannot be run or gives no report.
     """
     options = [] if pin is None else ["--pin", str(pin)]
     options += [word for each in witnesses for word in ("--witness", str(each))]
-    options += [] if policy is None else ["--policy", str(policy)]
+    options += [word for each in policies for word in ("--policy", str(each))]
     done = ask(["verify", str(folder), "--json", *options])
     try:
         return _parse(json.loads(done.stdout), done.returncode)

@@ -121,7 +121,7 @@ class Trace:
         self._pid = os.getpid()
         self._lock = threading.RLock()  # guards chain, pending, tasks, state; rotation holds it for long
         self._turn = threading.Condition()  # taken before _lock: one batch goes to the disk at a time
-        self._writing = False
+        self._writer: int | None = None  # the thread that has the right to write
         self._state: Literal["open", "broken", "closed"] = "open"
         self._pending = bytearray()
         self._durable = 0  # lines that are sealed and on the disk
@@ -466,22 +466,25 @@ class Trace:
         """Hold the right to write, alone, and yield True; False, without it, once `target` is durable.
 
         All who wait for one batch go on at its end. None has to take a turn to learn that, so that the next
-        batch is of all that they write then.
+        batch is of all that they write then. An interrupt may leave the right with a thread that is done with
+        it, and nobody could end the log: that thread takes it again.
         """
+        thread = threading.get_ident()
 
         def served() -> bool:
             return target is not None and target < self._durable
 
         with self._turn:
-            self._turn.wait_for(lambda: served() or not self._writing)
+            self._turn.wait_for(lambda: served() or self._writer in {None, thread})
             mine = not served()
-            self._writing = self._writing or mine
+            self._writer = thread if mine else self._writer
         try:
             yield mine
         finally:
             if mine:
                 with self._turn:
-                    self._writing = False
+                    if self._writer == thread:  # else it was taken again, and is somebody else's by now
+                        self._writer = None
                     self._turn.notify_all()
 
     def _write_batch(self) -> None:

@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 """I4, I9: many threads write one log and wait for its seals; a fork writes nothing, whatever happens then."""
 
+import contextlib
 import itertools
 import json
 import os
 import signal
+import sys
 import threading
 from pathlib import Path
+from types import FrameType
 from typing import TYPE_CHECKING
 
 import pytest
@@ -116,3 +119,32 @@ def _refused(trace: Trace, act: int) -> bool:
     except TraceError:
         return True
     return False
+
+
+def interrupts(trace: Trace) -> None:
+    """Wait for a seal, press Ctrl-C at the moment when the right to write was given, and end the log."""
+
+    def watch(frame: FrameType, event: str, returned: object) -> None:
+        here = (frame.f_code.co_filename, frame.f_code.co_name)
+        if event == "c_return" and returned is next and here == (contextlib.__file__, "__enter__"):
+            sys.setprofile(None)
+            raise KeyboardInterrupt
+
+    try:
+        with trace:
+            sys.setprofile(watch)
+            trace.barrier()
+    except KeyboardInterrupt:
+        pass
+
+
+def test_i7_an_interrupt_as_somebody_begins_to_write_does_not_keep_the_log_from_ending(
+    studio: "Studio",
+) -> None:
+    trace = studio.open()
+    trace.append(r.TaskStart(goal_commit="0" * 64, data_class=DataClass.C1), task=trace.mint_id())
+    thread = threading.Thread(target=interrupts, args=(trace,), daemon=True)
+    thread.start()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert b'"kind":"close"' in studio.log.data
