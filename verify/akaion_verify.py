@@ -735,22 +735,8 @@ class Scope:
     made: Dict[str, List[str]] = field(default_factory=dict)  # block -> the blocks it was made from
     replies: Dict[str, str] = field(default_factory=dict)  # block -> the backend that said it by approval
     start: str = "C0"  # the class of the task_start
-    mark: str = "C0"  # the highest class this task has seen
+    mark: str = "C0"  # the highest class this task has seen; nothing lowers it while the task lasts
     matters: int = 0  # how many matters this task was opened for or let in to
-
-    def see(self, data_class: str) -> None:
-        """Raise the mark; nothing lowers it while the task lasts."""
-        self.mark = max(self.mark, data_class)
-
-
-@dataclass(frozen=True)
-class Terms:
-    """What a person was asked to let go: these blocks, whole or not, to this backend, down to this class."""
-
-    backend: str
-    to: str
-    blocks: List[str]
-    whole: bool
 
 
 LOWERING_RULES = ("redact-detected",)
@@ -766,8 +752,11 @@ EDGES = " ".join(f"s{number}?=count e{number}?=count" for number in range(14))
 RELEASE = record_of(f"backend=name to=class chars=count {EDGES}")
 
 
-def release_terms(decision: Body) -> Optional[Terms]:
-    """Return the terms of a decision on `release` (S12), or None if it is none, or does not state them."""
+def release_terms(decision: Body) -> Optional[Body]:
+    """Return what a decision on `release` (S12) asks a person to let go, or None if it is none, or unclear.
+
+    That is its `replay` with the `blocks`, and whether as a `whole`.
+    """
     said, blocks = decision["replay"], decision["inputs"]
     if decision["tool"] != "release" or not blocks or not RELEASE(said):
         return None
@@ -778,7 +767,7 @@ def release_terms(decision: Body) -> Optional[Terms]:
     inside = edges == sorted(edges) and max([0, *edges]) <= said["chars"]
     if not inside or any(start == end for start, end in spans) or (spans and len(blocks) != 1):
         return None
-    return Terms(said["backend"], said["to"], blocks, whole=not spans)
+    return {**said, "blocks": blocks, "whole": not spans}
 
 
 def matters_after(decision: Body) -> Optional[int]:
@@ -905,7 +894,7 @@ class Rules:
         self.backends[body["name"]] = body["locality"]
 
     def _task_start(self, _seq: int, _ts: int, scope: Scope, body: Body) -> None:
-        scope.see(body["class"])
+        scope.mark = max(scope.mark, body["class"])
         scope.start = body["class"]
         scope.matters = len(body.get("matters", []))
 
@@ -948,7 +937,7 @@ class Rules:
         if body["class"] < max(self._join(seq, body["inputs"]), self.floors.get(block, "C0")):
             self.report("class-too-low", seq)
         self.classes[block] = body["class"]
-        scope.see(body["class"])
+        scope.mark = max(scope.mark, body["class"])
         scope.blocks.setdefault(block, body)
         if "opinion" in body:
             scope.made[block] = body["inputs"]
@@ -1107,8 +1096,8 @@ class Rules:
         for call, approval in scope.approvals.items():
             terms = release_terms(scope.decisions[call])
             valid = approval["granted"] and ts < approval["expires"]
-            if terms is not None and terms.backend == backend and valid:
-                named.update({block: terms.whole or named.get(block, False) for block in terms.blocks})
+            if terms is not None and terms["backend"] == backend and valid:
+                named.update({block: terms["whole"] or named.get(block, False) for block in terms["blocks"]})
         return named
 
     def _egress_result(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
@@ -1143,7 +1132,7 @@ class Rules:
         if approval is None or not approval["granted"] or approval["args_commit"] != body["commit"]:
             return False
         terms = release_terms(scope.decisions[body["approval"]])
-        if terms is None or terms.backend != body["backend"] or body["to"] > terms.to:
+        if terms is None or terms["backend"] != body["backend"] or body["to"] > terms["to"]:
             return False
         return bool(ts < approval["expires"] and body["expires"] <= approval["expires"])
 
@@ -1776,8 +1765,9 @@ def file_argument(text: str) -> Path:
     try:
         open_regular(Path(text)).close()
     except OSError as error:
-        problem = error.strerror or "not a regular file"
-        raise argparse.ArgumentTypeError(f"cannot read the file {text!a}: {problem}") from None
+        raise argparse.ArgumentTypeError(
+            f"cannot read the file {text!a}: {error.strerror or error}"
+        ) from None
     return Path(text)
 
 

@@ -39,7 +39,6 @@ from runner.adapters.ledger.pack import Files, build, fingerprint, gather, read_
 from runner.adapters.ledger.select import Wanted, wanted_runs
 from runner.adapters.ledger.words import LANGUAGES, Language
 from runner.assembly import construct
-from runner.capability.transport.anchors import read_bytes
 from runner.capability.transport.salts import read_salts
 from runner.kernel.canonical import canonical_bytes
 from runner.perimeter.grants import policy_document
@@ -201,7 +200,7 @@ def _policies(asked: Asked) -> set[bytes]:
     found = {canonical_bytes(policy_document(construct(asked.profile, to_read=True).policy)) + b"\n"}
     found = found if asked.policy else set()
     for file in asked.earlier:
-        line = read_bytes(file)
+        line = file.read_bytes()
         try:
             exported = canonical_bytes(json.loads(line)) + b"\n" == line
         except (ValueError, RecursionError):
