@@ -160,7 +160,8 @@ class Stage:
         self._shadow: World = None
         self._person = _Person()
         self._policy = policy
-        self._remote = ScriptedBackend(replies=["fine"] * 400)
+        replays = len(suite.tasks) * (1 + 2 * len(suite.injections))
+        self._remote = ScriptedBackend(replies=["fine"] * replays)
         perimeter = _perimeter(policy, classifier, self._remote, self._person if person else None)
         self._client: SealedClient = perimeter.seal(self._remote)
         self._perimeter = perimeter

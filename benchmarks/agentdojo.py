@@ -3,7 +3,8 @@
 
 Every user task is replayed with every injection task of its suite obeyed at once: see `_dojo_replay.py`. One
 policy a suite stands in `agentdojo_policies/`, written from the tools and the user tasks alone: nobody opened
-the injection tasks, this program does. Prints one JSON object. Method: docs/explanation/agentdojo.md.
+the injection tasks, this program does. Prints one JSON object, and what it is at beside it. Method:
+docs/explanation/agentdojo.md.
 
 Run: PYTHONPATH=src PYTHON benchmarks/agentdojo.py [--suite NAME] [--only VARIANT]
 
@@ -52,6 +53,7 @@ def main() -> None:
             score = anyio.run(measure, suite, policy, Classifier() if looks else FakeClassifier())
             total.add(score)
             parts[suite.name] = asdict(score)
+            print(f"{name} {suite.name}: {json.dumps(parts[suite.name])}", file=sys.stderr, flush=True)
         report[name] = {**asdict(total), "suites": parts}
     first = report.pop("policies", {})
     print(json.dumps({"version": VERSION, **first, **report}))
