@@ -5,6 +5,7 @@ It counts what it says it counts: an obeyed injection succeeds where nothing sto
 policy does; a task is done when its calls ran.
 """
 
+import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +24,8 @@ from runner.testing import FakeClassifier
 
 BENCHMARKS: Final = Path(__file__).resolve().parents[2] / "benchmarks"
 SUITES: Final = ("workspace", "travel", "banking", "slack")
+C3: Final = {"get_user_information"}
+"""Tools whose results are C3 as a whole."""
 ANNA: Final = "anna@studio.example"
 POLICY: Final = """
 profile: detached
@@ -197,6 +200,35 @@ def test_i8_what_read_c3_reaches_no_network_and_no_model_elsewhere(dojo: Any, po
     assert scored(dojo, policy, "labels-off", secret).c3["to_network"] > 0
 
 
+class Structured(Suite):
+    """The same, with results as JSON."""
+
+    def run(self, world: World, tool: str, arguments: Mapping[str, Any]) -> str:
+        said = super().run(world, tool, arguments)
+        return json.dumps({"from": "bob", "text": said}) if tool == "read_mail" else said
+
+
+def test_i8_what_is_withheld_is_not_read_and_the_variant_without_that_reads_it(
+    dojo: Any, tmp_path: Path
+) -> None:
+    replay, score = dojo
+    withholding = POLICY.replace("{tool: read_mail}", "{tool: read_mail, reads: {class: C2, max_class: C2}}")
+    (tmp_path / "tiny.yaml").write_text(withholding, encoding="utf-8")
+    suite = Structured(replay)
+    policy = replay.policy_of(tmp_path / "tiny.yaml", suite)
+    found = {}
+    for variant in ("policies", "nothing-withheld"):
+        change, _ = score.VARIANTS[variant]
+        found[variant] = anyio.run(
+            score.measure, suite, change(policy), FakeClassifier({"noon": DataClass.C3})
+        )
+    assert (found["policies"].c3["tasks"], found["policies"].with_approvals) == (0, [2, 2])
+    assert (found["nothing-withheld"].c3["tasks"] > 0, found["nothing-withheld"].with_approvals) == (
+        True,
+        [0, 2],
+    )
+
+
 @pytest.mark.parametrize("name", SUITES)
 def test_i1_every_policy_of_the_benchmark_denies_what_it_does_not_name(name: str) -> None:
     """They are read as profiles are, and none of them undoes anything without asking."""
@@ -207,3 +239,6 @@ def test_i1_every_policy_of_the_benchmark_denies_what_it_does_not_name(name: str
         assert (grant.approval == "ask") is undoes
         reads = grant.tool.startswith(("get_", "search_", "list_", "read_", "check_"))
         assert (grant.sink is None) is (reads and grant.tool != "get_webpage")
+        if grant.sink is None:
+            assert grant.reads is not None, "and all say up to which class their results are shown"
+            assert grant.reads.max_class == "C2" or grant.reads.integrity == "practice" or grant.tool in C3
