@@ -222,7 +222,8 @@ def shipped_attempts(folder: Path) -> list[tuple[str, dict[str, Any]]]:
     argvs += [["grep", "-r", WORD, place] for place in (".", "files", "/", "/proc", "..")]
     argvs += [["find", place, "-name", "token"] for place in (".", "/", "..")]
     return [
-        *(("read_file", {"path": place}) for place in places),
+        *((tool, {"path": place}) for tool in ("read_file", "read_document") for place in places),
+        *(("search_documents", {"query": WORD, "path": place}) for place in [*places, ".", "files"]),
         *(("search_text", {"query": WORD, "path": place}) for place in [*places, ".", "files"]),
         *(("list_dir", {"path": place}) for place in [*places, "files/up", "files/proc"]),
         *(("shell", {"argv": argv}) for argv in argvs),
@@ -334,11 +335,15 @@ def main() -> None:
     logging.basicConfig(stream=said, level=logging.DEBUG)
     hunter, person = Hunter(), Person()
     paths = [str(folder / "files")]
-    shell = [] if why_not() else [{"tool": "shell", "commands": ["cat", "grep", "find"], "paths": paths}]
+    programs: list[dict[str, Any]] = [
+        {"tool": "shell", "commands": ["cat", "grep", "find"]},
+        {"tool": "read_document"},
+    ]
+    confined = [] if why_not() else [{**each, "paths": paths} for each in programs]
     grants = [
-        *({"tool": tool, "paths": paths} for tool in ("read_file", "list_dir")),
+        *({"tool": tool, "paths": paths} for tool in ("read_file", "list_dir", "search_documents")),
         {"tool": "search_text", "paths": paths, "approval": "ask"},
-        *shell,
+        *confined,
         {"tool": "web_fetch", "hosts": ["a.example"], "sink": {"to": "network", "max_class": "C1"}},
         {"tool": "hunt", "trusted": True},
     ]
