@@ -20,7 +20,7 @@ from runner.capability.documents.port import Document, DocumentReader, Page
 from runner.capability.documents.words import Note, Reason, noted, why
 from runner.capability.sandbox.interpreter import interpreter
 from runner.capability.sandbox.port import GRANTED, Granted, Job, Limits, Ran, Talk, Talker
-from runner.kernel.errors import ToolError
+from runner.kernel.errors import SandboxUnavailable, ToolError
 
 FILE_BYTES: Final = 64 << 20
 """Of one document."""
@@ -35,11 +35,15 @@ LIMITS: Final = Limits(
     open_files=32,
     file_bytes=0,
     scratch_bytes=4096,
-    output_bytes=32 << 20,
+    output_bytes=20 << 20,
 )
 """What the program may use; `cpu_s` is for all the documents that it reads."""
 KINDS: Final = frozenset({"pdf", "docx", "odt", "xlsx", "eml", "html", "rtf", "p7m"})
 _OUT_OF_TIME: Final = 128 + signal.SIGXCPU
+_NO_START: Final = (
+    "the program that reads documents does not start in its sandbox, so nothing is read. Fix: use a Python"
+    " whose standard library lies in one folder, such as the system's"
+)
 _HERE: Final = Path(__file__).parent
 _MAIN: Final = _HERE / "parsing" / "__main__.py"
 
@@ -65,7 +69,7 @@ class Documents:
 
     @contextmanager
     def _talk(self) -> Iterator[Talk]:
-        """Start the program; raise `SandboxUnavailable`, and then nothing ran."""
+        """Start the program, and see that it answers; raise `SandboxUnavailable` when it does not."""
         python = interpreter()
         shown = {
             "__main__.py": self._main,
@@ -82,7 +86,10 @@ class Documents:
                 hidden=python.hidden,
                 limits=LIMITS,
             )
-            yield stack.enter_context(self._talker.talk(job))
+            talk = stack.enter_context(self._talker.talk(job))
+            if isinstance(talk.ask(b"", wall_s=WALL_S), Ran):
+                raise SandboxUnavailable(_NO_START)
+            yield talk
 
 
 class _Row:

@@ -162,7 +162,7 @@ def test_a_program_that_goes_wrong_is_an_error_of_ours(order: str, reason: Reaso
 
 
 def test_a_program_that_does_nothing_is_ended(program: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reader, "WALL_S", 1.0)
+    monkeypatch.setattr(reader, "WALL_S", 3.0)
     with pytest.raises(ToolError) as caught:
         said(Bubblewrap() if NO_SANDBOX is None else Unconfined(), program, "sleep")
     assert str(caught.value) == why(Reason.TOO_LONG)
@@ -210,6 +210,20 @@ def test_p3_without_bubblewrap_nothing_is_read(monkeypatch: pytest.MonkeyPatch) 
     with pytest.raises(SandboxUnavailable, match="bubblewrap"):
         Documents(Bubblewrap()).read(plain_pdf(), name="a.pdf")
     bubblewrap._bwrap.cache_clear()
+
+
+@pytest.mark.parametrize(
+    "ends", ["import nothing_of_this_name", "raise SystemExit(0)", "import time; time.sleep(9)"]
+)
+def test_p3_a_program_that_does_not_start_is_no_broken_document(
+    ends: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise every file of a practice would be called broken where only the machine is."""
+    monkeypatch.setattr(reader, "WALL_S", 1.0)
+    (tmp_path / "main.py").write_text(ends, encoding="utf-8")
+    talker = Bubblewrap() if NO_SANDBOX is None else Unconfined()
+    with pytest.raises(SandboxUnavailable, match="does not start"):
+        Documents(talker, main=tmp_path / "main.py").read(plain_pdf(), name="a.pdf")
 
 
 def test_p3_an_interpreter_that_cannot_be_shown_is_a_refusal(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,8 @@ from typing import Final
 from runner.capability.documents.words import Note, Reason
 
 CHARACTERS: Final = 4_000_000
-"""Of the text of one document, its attachments included."""
+"""Of the text of one document, its attachments included; a line counts for `LINE` more."""
+LINE: Final = 16
 PAGES: Final = 5_000
 UNPACKED: Final = 192 << 20
 """Bytes that a document may unpack to, all parts together."""
@@ -69,7 +70,7 @@ class Draft:
         if not self.pages:
             self.page()
         clean = _CONTROLS.sub("", _LINE_END.sub(" ", text)).rstrip()
-        self._characters += len(clean) + 1
+        self._characters += len(clean) + LINE
         if self._characters > CHARACTERS:
             raise Full
         self.pages[-1].append(clean)
