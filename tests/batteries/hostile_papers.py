@@ -270,7 +270,8 @@ def _mails() -> list[Trap]:
 
 
 def _signed() -> list[Trap]:
-    detached = der(0x30, SIGNED + der(0xA0, der(0x30, der(0x02, b"\1") + der(0x31, b"") + der(0x30, DATA))))
+    signature = der(0x02, b"\1") + der(0x31, b"") + der(0x30, DATA) + der(0xA0, der(0x30, b"certificate"))
+    detached = der(0x30, SIGNED + der(0xA0, der(0x30, signature)))
     enveloped = der(0x30, der(0x06, bytes.fromhex("2a864886f70d010703")) + der(0xA0, b""))
     endless = b"\x30\x80" + SIGNED + b"\xa0\x80\x30\x80" + der(0x02, b"\1") + b"\x31\x80" * 100_000
     return [

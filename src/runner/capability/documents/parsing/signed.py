@@ -54,24 +54,24 @@ def content_of(data: bytes) -> bytes:
     reader.enter(_SEQUENCE)
     reader.octets(_INTEGER)
     reader.skip(_SET)
-    reader.enter(_SEQUENCE)
+    end = reader.enter(_SEQUENCE)
     reader.octets(_NAME)
-    if not reader.stands(_TAGGED):
+    if reader.at == end or not reader.stands(_TAGGED):
         raise Unreadable(Reason.DETACHED)
     reader.enter(_TAGGED)
     return reader.pieces() if reader.stands(_PIECES) else reader.octets(_OCTETS)
 
 
 class _Elements:
-    """Elements of `data`, one after another; raises `Unreadable` for what is none."""
+    """Elements of `data`, one after another from `at`; raises `Unreadable` for what is none."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._at = 0
+        self.at = 0
 
     def stands(self, tag: int) -> bool:
         """Return whether the next element is a `tag`."""
-        return self._data[self._at : self._at + 1] == bytes([tag])
+        return self._data[self.at : self.at + 1] == bytes([tag])
 
     def enter(self, tag: int) -> int | None:
         """Go to the content of the next element, a `tag`; return where it ends, None where that is marked."""
@@ -84,15 +84,15 @@ class _Elements:
         end = self.enter(tag)
         if end is None:
             raise Unreadable(Reason.BROKEN)
-        content = self._data[self._at : end]
-        self._at = end
+        content = self._data[self.at : end]
+        self.at = end
         return content
 
     def pieces(self) -> bytes:
         """Return an octet string that stands in pieces."""
         end = self.enter(_PIECES)
         found: list[bytes] = []
-        while self.stands(_OCTETS) if end is None else self._at < end:
+        while self.stands(_OCTETS) if end is None else self.at < end:
             found.append(self.octets(_OCTETS))
         return b"".join(found)
 
@@ -100,27 +100,27 @@ class _Elements:
         """Go past the next element, a `tag`, and all that stands in it."""
         end = self.enter(tag)
         if end is not None:
-            self._at = end
+            self.at = end
             return
         depth = 1
         while depth:
-            if self._data[self._at : self._at + 2] == b"\0\0":
-                self._at += 2
+            if self._data[self.at : self.at + 2] == b"\0\0":
+                self.at += 2
                 depth -= 1
                 continue
             inner = self._head()
             depth += inner is None
-            self._at = self._at if inner is None else inner
+            self.at = self.at if inner is None else inner
             if depth > _NEST:
                 raise Unreadable(Reason.TOO_DEEP)
 
     def _head(self) -> int | None:
         """Go past a tag and a length; return where the content ends, None where that is marked."""
-        head = self._data[self._at : self._at + 2 + _LENGTH_BYTES]
+        head = self._data[self.at : self.at + 2 + _LENGTH_BYTES]
         if len(head) < len(b"tl") or head[0] & _LONG_TAG == _LONG_TAG:
             raise Unreadable(Reason.BROKEN)
         tag, length = head[0], head[1]
-        self._at += 2
+        self.at += 2
         if length == _LONG_LENGTH and tag & _CONSTRUCTED:
             return None
         if length >= _LONG_LENGTH:
@@ -128,7 +128,7 @@ class _Elements:
             if not 1 <= size <= _LENGTH_BYTES:
                 raise Unreadable(Reason.BROKEN)
             length = int.from_bytes(head[2 : 2 + size], "big")
-            self._at += size
-        if self._at + length > len(self._data):
+            self.at += size
+        if self.at + length > len(self._data):
             raise Unreadable(Reason.BROKEN)
-        return self._at + length
+        return self.at + length
