@@ -8,6 +8,7 @@ can: what is tried here is the order of system calls, not the disk.
 
 import contextlib
 import os
+import resource
 import shutil
 import tempfile
 import threading
@@ -115,6 +116,13 @@ def said_by(tool: Any, arguments: dict[str, Any], root: Root) -> tuple[str, str]
     except ToolError as refusal:
         return "refused", str(refusal)
     return "done", "\n".join([output.text, *(excerpt.text for excerpt in output.excerpts)])
+
+
+ACTS: Final[Mapping[str, Callable[[Writer], object]]] = {
+    "create": lambda writer: writer.create(("sub", "new.txt"), b"written\n"),
+    "change": lambda writer: writer.change(("sub", "a.txt"), lambda _: b"written\n"),
+    "discard": lambda writer: writer.discard(("sub", "a.txt")),
+}
 
 
 @contextlib.contextmanager
@@ -234,6 +242,44 @@ def test_p2_a_folder_on_another_disk_is_not_written_to(opener: Opener) -> None:
         file.unlink()
         with contextlib.suppress(OSError):
             Path("/dev", BIN).rmdir()
+
+
+@pytest.mark.parametrize("act", ["create", "change"])
+def test_p2_a_disk_that_takes_no_more_loses_nothing(act: str, root: Root, opener: Opener) -> None:
+    """The limit of the process on the size of a file stands for a full disk."""
+    inside, limits = seen_of(Path(root.path)), resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4, limits[1]))
+    try:
+        with pytest.raises(ToolError, match="no file of that size: nothing was changed"):
+            ACTS[act](Writer(root, opener=opener))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert seen_of(Path(root.path)) == inside
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only the superuser becomes somebody else")
+@pytest.mark.parametrize("act", ["create", "change", "discard"])
+@pytest.mark.parametrize("closed", [".", "sub"])
+def test_p2_a_folder_that_its_owner_keeps_to_himself_is_refused(
+    act: str, closed: str, root: Root, place: Path, opener: Opener
+) -> None:
+    granted = Path(root.path)
+    (granted / BIN).mkdir()
+    for folder in (place, granted, granted / "sub", granted / BIN):
+        folder.chmod(0o777)
+    (granted / closed).chmod(0o555)
+    (granted / BIN).chmod(0o700 if closed == "." else 0o777)
+    inside = seen_of(granted)
+    child = os.fork()
+    if child == 0:
+        os.seteuid(12345)
+        try:
+            ACTS[act](Writer(root, opener=opener))
+        except ToolError as refusal:
+            os._exit(3 if "does not allow" in str(refusal) else 4)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    assert seen_of(granted) == inside
 
 
 def is_replaced(file: Path, _: Path) -> None:
@@ -450,13 +496,6 @@ SWAPS: Final[Mapping[str, Callable[[Path, Path], None]]] = {
     "a second name in the entries": a_second_name_in_each_entry,
     "a link in the entries": a_link_in_each_entry,
 }
-ACTS: Final[Mapping[str, Callable[[Writer], object]]] = {
-    "create": lambda writer: writer.create(("sub", "new.txt"), b"written\n"),
-    "change": lambda writer: writer.change(("sub", "a.txt"), lambda _: b"written\n"),
-    "discard": lambda writer: writer.discard(("sub", "a.txt")),
-}
-
-
 BY_NAME: Final = frozenset({"open", "openat2", "create", "mkdir", "rename", "unlink"})
 """The calls that look up a name: what is swapped between two of them is swapped before the second."""
 
