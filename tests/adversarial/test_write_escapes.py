@@ -30,7 +30,7 @@ from runner.kernel.errors import ToolError
 from runner.kernel.ports import GrantedCall, Root
 
 CANARY: Final = "canary-4a7e"
-ROUNDS: Final = 300
+ROUNDS: Final = 200
 """Rounds of each race: seven calls each."""
 HAVE_OPENAT2: Final = best_opener() is open_by_openat2
 Witness = Mapping[str, tuple[int, ...]]
