@@ -132,6 +132,14 @@ def test_copies_are_one_hit_and_near_copies_with_another_fact_are_not(practice: 
     assert hits[0].also == tuple(f"a/draft{number}.txt" for number in range(1, 10))
 
 
+def test_one_line_in_two_texts_is_two_hits(practice: Any) -> None:
+    """A form's opening stands in every letter: the letters are not one."""
+    for name in ("alfa", "beta"):
+        practice.put(f"a/{name}.txt", f"Con la presente si comunica.\nRiguarda {name} {name}bis {name}ter.\n")
+    hits = practice.find("con la presente si comunica").hits
+    assert {hit.file for hit in hits} == {"a/alfa.txt", "a/beta.txt"}
+
+
 def test_a_line_too_long_to_show_is_quoted_as_a_piece_of_itself(practice: Any) -> None:
     line = "parola " * 200 + "usucapione " + "parola " * 200
     practice.put("a/long.txt", line)
