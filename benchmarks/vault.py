@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """How fast the vault indexes, updates and searches, and how well it ranks, beside others, in one run.
 
-Run: python benchmarks/vault.py [--documents N] [--judged N] [--peer-python PYTHON] [--json]
+Run: python benchmarks/vault.py [--documents N] [--judged N] [--seed N] [--peer-python PYTHON] [--json]
 
 Documents and questions are made up (`_vault_corpus.py`); which documents answer a question follows from the
 facts they were made of. Ranking is measured over `--judged` documents: nDCG@10 with gains 2^grade - 1, and
@@ -83,10 +83,10 @@ def wrong_quotes(found: Found, folder: Path) -> int:
     return wrong
 
 
-def ranking(count: int, place: Path, peer: str) -> dict[str, Any]:
+def ranking(count: int, seed: int, place: Path, peer: str) -> dict[str, Any]:
     """Return how well the vault and its peers rank `count` documents."""
-    documents = list(papers(count))
-    asked, by_path = questions(documents), {f"practice/{paper.path}": paper for paper in documents}
+    documents = list(papers(count, seed))
+    asked, by_path = questions(documents, seed), {f"practice/{paper.path}": paper for paper in documents}
     root = written(documents, place / "judged")
     vault = Vault(file=place / "home" / "judged.db", key=place / "home" / "key", entropy=SystemEntropy())
     vault.update([root])
@@ -167,6 +167,7 @@ def main() -> None:
     )
     parser.add_argument("--documents", type=int, default=10_000)
     parser.add_argument("--judged", type=int, default=1200)
+    parser.add_argument("--seed", type=int, default=1, help="which texts and questions are drawn for ranking")
     parser.add_argument("--peer-python", default=os.environ.get("VAULT_PEER_PYTHON", sys.executable))
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
@@ -174,7 +175,7 @@ def main() -> None:
         place = Path(folder).resolve()
         result = {
             "speed": speed(chosen.documents, place),
-            "ranking": ranking(chosen.judged, place, chosen.peer_python),
+            "ranking": ranking(chosen.judged, chosen.seed, place, chosen.peer_python),
         }
     if chosen.json:
         print(json.dumps(result, indent=2))
