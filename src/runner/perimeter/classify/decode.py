@@ -9,7 +9,6 @@ Carries I6: an encoding does not hide an identifier; its depth is bounded by the
 decoding is at most a fixed number of times longer than its source, so the whole stays linear.
 """
 
-import base64
 import binascii
 import zlib
 from collections.abc import Callable, Iterator
@@ -23,17 +22,16 @@ BASE64: Final = r"[0-9A-Za-z+/_\-]{15,}(?:\r?\n[ \t]*[0-9A-Za-z+/_\-]{4,})*"
 _WRAP: Final = r"\r?\n[ \t]{0,16}"
 BASE32: Final = rf"[A-Z2-7]{{16,}}(?:{_WRAP}[A-Z2-7]+)*|[a-z2-7]{{16,}}(?:{_WRAP}[a-z2-7]+)*"
 _PAIR: Final = "[0-9A-Fa-f]{2}"
-_PAIRS: Final = rf"{_PAIR}(?:(?::|,?(?: |{_WRAP})?(?:0[xX])?){_PAIR}){{9,}}"
-_DUMPED: Final = rf"[0-9A-Fa-f]{{6,16}}(?:: ((?:{_PAIR} ?)+)|  ((?:{_PAIR} {{1,2}})+))"
+HEXADECIMAL: Final = rf"{_PAIR}(?:(?::|,?(?: |{_WRAP})?(?:0[xX])?){_PAIR}){{9,}}"
+DUMPED: Final = rf"[0-9A-Fa-f]{{6,16}}(?:: ((?:{_PAIR} ?)+)|  ((?:{_PAIR} {{1,2}})+))"
 """A line of a dump: its offset, and its bytes; the same may follow once more, for people."""
-_DUMP: Final = rf"{_DUMPED}[^\r\n]*(?:\r?\n[ \t]*{_DUMPED}[^\r\n]*)+"
-HEXADECIMAL: Final = f"{_PAIRS}|{_DUMPED}"
+_DUMP: Final = rf"{DUMPED}[^\r\n]*(?:\r?\n[ \t]*{DUMPED}[^\r\n]*)+"
 
 _BASE64: Final = patterns.compile_pattern(BASE64)
 _BASE32: Final = patterns.compile_pattern(BASE32)
-_HEXADECIMAL: Final = patterns.compile_pattern(_PAIRS)
+_HEXADECIMAL: Final = patterns.compile_pattern(HEXADECIMAL)
 _DUMP_RUN: Final = patterns.compile_pattern(_DUMP)
-_DUMP_LINE: Final = patterns.compile_pattern(_DUMPED)
+_DUMP_LINE: Final = patterns.compile_pattern(DUMPED)
 _TEXT_SHARE: Final = 0.85
 """The least share of readable characters in what counts as text; random bytes have less than half."""
 
@@ -48,6 +46,10 @@ finds it."""
 
 _BASE32_TAILS: Final = (0, 2, 4, 5, 7)
 """How many characters of base32 may be left over behind groups of eight."""
+_BASE32_DIGITS: Final = bytes.maketrans(
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567", b"0123456789ABCDEFGHIJKLMNOPQRSTUV"
+)
+"""The signs of base32 as Python writes the digits of a number to that base."""
 _CONTROL: Final = bytes({*range(0x20), 0x7F} - {0x09, 0x0A, 0x0D})
 _NOT_UTF8: Final = "\ufffd"
 _DIGITS: Final = tuple(bytes([digit]) for digit in range(0x30, 0x3A))
@@ -59,6 +61,10 @@ def hexadecimal_runs(reading: Reading) -> Iterator[Reading]:
     for match in _HEXADECIMAL.finditer(reading.data):
         start, end = match[0]
         yield from _whole_or_lines(reading, start, reading.data[start:end], _unhexlify)
+
+
+def dumped_runs(reading: Reading) -> Iterator[Reading]:
+    """Yield the text that is dumped in hexadecimal in lines of `reading`; it maps to all of them."""
     for match in _DUMP_RUN.finditer(reading.data):
         start, end = match[0]
         lines = _DUMP_LINE.finditer(reading.data[start:end])
@@ -81,8 +87,10 @@ def base32_runs(reading: Reading) -> Iterator[Reading]:
 def _unbase32(run: bytes) -> bytes:
     """Return the bytes of `run`, or nothing where its length says that it is no base32."""
     symbols = run.translate(None, b" \t\r\n").upper()
-    tail = len(symbols) % 8
-    return base64.b32decode(symbols + b"=" * (-tail % 8)) if tail in _BASE32_TAILS else b""
+    if len(symbols) % 8 not in _BASE32_TAILS:
+        return b""
+    size, over = divmod(5 * len(symbols), 8)
+    return (int(symbols.translate(_BASE32_DIGITS), 32) >> over).to_bytes(size, "big")
 
 
 def _whole_or_lines(
@@ -121,10 +129,11 @@ def _base64_run(reading: Reading, start: int, end: int) -> Iterator[Reading]:
         return
     first = int(b"\n" not in run)  # the run is its one line: not twice
     for at, line in _lines(start, run):
-        shifts = (_text_of(_decode(line[shift:])) for shift in range(first, 4))
-        text = next((text for text in shifts if text is not None), None)
-        if text is not None:
-            yield _opened(reading, at, at + len(line), text)
+        for shift in range(first, 4):
+            text = _text_of(_decode(line[shift:]))
+            if text is not None:
+                yield _opened(reading, at, at + len(line), text)
+                break
 
 
 def _lines(start: int, run: bytes) -> Iterator[tuple[int, bytes]]:

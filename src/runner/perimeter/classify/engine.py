@@ -21,9 +21,9 @@ from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subject
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear
 from runner.perimeter.classify.pattern import Stretches, compile_prefilter
 from runner.perimeter.classify.readings import every_reading
-from runner.perimeter.classify.registers import Clients, Mention, Registers
+from runner.perimeter.classify.registers import Clients, Registers
 from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE, UNREAD
-from runner.perimeter.classify.search import Finder, Hit, Verdicts, detector
+from runner.perimeter.classify.search import Finder, Verdicts, detector
 from runner.perimeter.classify.settle import beside_persons, overruled
 from runner.perimeter.classify.surnames import ALONE
 from runner.perimeter.classify.views import Reading, fold
@@ -101,23 +101,30 @@ class Classifier:
         name, verdicts = fold(source).data if source else b"", Verdicts()
         readings = every_reading(text)
         finders = [(Finder(reading, name, verdicts), self._seen(reading.data)) for reading in readings]
+        found: list[Span] = []
+        markers: list[Span] = []
         for finder, seen in finders:
-            self._search(finder, seen, seen.keys() - self._topics)
-        hits = [hit for finder, _ in finders for hit in finder.hits]
+            for role, spans in self._search(finder, seen, seen.keys() - self._topics):
+                (markers if role is Role.MARKER else found).extend(spans)
         if self._registers.clients:
-            hits += [hit for reading in readings for hit in _clients(self._registers.clients, reading)]
-        if not hits:
+            found += [span for reading in readings for span in _clients(self._registers.clients, reading)]
+        if not found and not markers:
             return Classification(data_class=DataClass.C0, spans=(), version=self.version)
-        hits = self._without_known(text, readings[0], hits)
-        weaker = overruled([hit.span for hit in hits if hit.role is Role.FINDING])
-        hits = [hit for hit in hits if hit.span not in weaker] if weaker else hits
-        persons = sorted(hit.span.start for hit in hits if points_at_person(hit.span, hit.role))
-        topics = self._topics_in(finders) if persons else []
-        found = beside_persons([hit.span for hit in hits if hit.role is Role.FINDING], persons)
-        spans = _without_doubles([*found, *subjects_of_persons(topics, persons)])
+        if self._registers.known:
+            found, markers = self._without_known(text, readings[0], found, markers)
+        weaker = overruled(found)
+        found = [span for span in found if span not in weaker] if weaker else found
+        persons = sorted(span.start for span in (*filter(points_at_person, found), *markers))
+        topics = [
+            span
+            for finder, seen in (finders if persons else ())
+            for _, spans in self._search(finder, seen, seen.keys() & self._topics)
+            for span in spans
+        ]
+        kept = _without_doubles([*beside_persons(found, persons), *subjects_of_persons(topics, persons)])
         return Classification(
-            data_class=max((span.data_class for span in spans), default=DataClass.C0),
-            spans=spans,
+            data_class=max((span.data_class for span in kept), default=DataClass.C0),
+            spans=kept,
             version=self.version,
         )
 
@@ -128,56 +135,46 @@ class Classifier:
             seen.update(dict.fromkeys(self._whole.hits(data) & self._far, ((0, len(data)),)))
         return seen
 
-    def _search(self, finder: Finder, seen: Mapping[int, Stretches], wanted: AbstractSet[int]) -> None:
-        """Let the detectors `wanted` of those that were `seen` search; none that needs words without them."""
+    def _search(
+        self, finder: Finder, seen: Mapping[int, Stretches], wanted: AbstractSet[int]
+    ) -> Iterator[tuple[Role, list[Span]]]:
+        """Yield what the detectors `wanted` of those that were `seen` find, and what it means.
+
+        None that needs words is asked where no word of its own stands.
+        """
         needing = wanted & self._needing
         if needing:
             wanted = wanted - (needing - self._vocabulary.hits(finder.words))
         for index in sorted(wanted):
-            finder.search(self._detectors[index], seen[index])
+            tried = self._detectors[index]
+            yield tried.rule.role, finder.search(tried, seen[index])
 
-    def _topics_in(self, finders: Sequence[tuple[Finder, Mapping[int, Stretches]]]) -> list[Span]:
-        """Return the sensitive subjects that are found in any reading."""
-        for finder, seen in finders:
-            finder.hits.clear()
-            self._search(finder, seen, seen.keys() & self._topics)
-        return [hit.span for finder, _ in finders for hit in finder.hits]
-
-    def _without_known(self, text: str, folded: Reading, hits: list[Hit]) -> list[Hit]:
-        """Return `hits` without contacts that the registers call the practice's own or public.
+    def _without_known(self, text: str, folded: Reading, *groups: Sequence[Span]) -> Iterator[list[Span]]:
+        """Yield each of `groups` without contacts that the registers call the practice's own or public.
 
         Only contacts, identifiers and surnames inside an entry, written in the clear: never a client's whole
         name, a credential or a subject.
         """
-        exempt = [hit for hit in hits if _may_be_known(hit.span)]
         known = self._registers.known
-        if not exempt or not known:
-            return hits
         ranges = known.ranges(folded.data, folded.words)
-        dropped = {
-            id(hit)
-            for hit in exempt
-            if ranges.cover(hit.span.start, hit.span.end) or known.holds(text[hit.span.start : hit.span.end])
-        }
-        return [hit for hit in hits if id(hit) not in dropped]
+        for spans in groups:
+            yield [
+                span
+                for span in spans
+                if not _may_be_known(span)
+                or not (ranges.cover(span.start, span.end) or known.holds(text[span.start : span.end]))
+            ]
 
 
 def _may_be_known(span: Span) -> bool:
     return (span.kind in EXEMPTABLE or span.rule == ALONE) and is_clear(span.view)
 
 
-def _clients(clients: Clients, reading: Reading) -> Iterator[Hit]:
+def _clients(clients: Clients, reading: Reading) -> Iterator[Span]:
     """Yield the clients named in one reading."""
-    if clients:
-        for mention in clients.find(reading.data, reading.words):
-            if reading.counts(mention.start, mention.end):
-                yield _mentioned(mention, reading)
-
-
-def _mentioned(mention: Mention, reading: Reading) -> Hit:
-    first, last = reading.original_span(mention.start, mention.end)
-    span = Span(first, last, CLIENT, mention.rule, mention.data_class, reading.view)
-    return Hit(span, Role.FINDING)
+    for start, end, rule, data_class in clients.find(reading.data, reading.words):
+        if reading.counts(start, end):
+            yield Span(*reading.original_span(start, end), CLIENT, rule, data_class, reading.view)
 
 
 def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:

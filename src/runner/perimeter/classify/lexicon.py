@@ -80,11 +80,9 @@ def subjects_of_persons(topics: Sequence[Span], persons: Sequence[int]) -> list[
     return [topic for topic in topics if is_near(persons, topic.start)]
 
 
-def points_at_person(span: Span, role: Role) -> bool:
-    """Say whether `span`, a hit of a rule in `role`, stands for one person; an address alone does not."""
-    if role is Role.MARKER:
-        return True
-    return role is Role.FINDING and span.kind in PERSON_KINDS and span.data_class >= DataClass.C2
+def points_at_person(span: Span) -> bool:
+    """Say whether `span`, a finding, stands for one person; an address alone does not."""
+    return span.kind in PERSON_KINDS and span.data_class >= DataClass.C2
 
 
 def _shipped() -> dict[str, tuple[str, ...]]:

@@ -10,7 +10,7 @@ trace record built from it can quote the content.
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from runner.kernel.labels import DataClass
 
@@ -43,8 +43,10 @@ class View(Enum):
 
 def is_clear(view: View) -> bool:
     """Say whether a hit in `view` needs no corroboration and its span is exact."""
-    return view is View.TEXT or view is View.JOINED
+    return view in _CLEAR
 
+
+_CLEAR: Final = (View.TEXT, View.JOINED)
 
 Check = Callable[[str], int]
 """Takes a candidate (ASCII) and returns how many of its leading characters are accepted; 0 rejects it.

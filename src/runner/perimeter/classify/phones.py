@@ -112,6 +112,7 @@ def _leading(candidate: str, holds: Callable[[str], bool]) -> int:
 _COORDINATE: Final = re.compile(r"\+[0-9]{1,3}\.[0-9]{1,7}(?: [0-9]{1,3}| -[0-9]{1,3}(?:\.[0-9]{1,7})?)?")
 """A decimal number of degrees, and the beginning of another. National numbers of seven digits or less, with a
 full stop before them, are rare."""
+_DATE: Final = re.compile(r"\D*(\d\d)\D+(\d\d?)\D+(\d{4})\D*")
 _SIGNS: Final = {code: None for code in range(0x80) if not chr(code).isdigit()}
 
 
@@ -121,10 +122,10 @@ def _digits(candidate: str) -> str:
 
 def _is_date(candidate: str) -> bool:
     """Say whether `candidate` reads as day, month and a year of this century or the last."""
-    parts = "".join(sign if sign.isdigit() else " " for sign in candidate).split()
-    if [len(part) for part in parts] not in ([2, 2, 4], [2, 1, 4]):
+    parts = _DATE.fullmatch(candidate)
+    if parts is None:
         return False
-    day, month, year = map(int, parts)
+    day, month, year = map(int, parts.groups())
     return 1 <= day <= 31 and 1 <= month <= 12 and 1900 <= year < 2100  # noqa: PLR2004 - the calendar
 
 

@@ -15,10 +15,12 @@ from typing import Final
 from runner.perimeter.classify.decode import (
     BASE32,
     BASE64,
+    DUMPED,
     HEXADECIMAL,
     UNPACKABLE,
     base32_runs,
     base64_runs,
+    dumped_runs,
     hexadecimal_runs,
 )
 from runner.perimeter.classify.disguise import disguised
@@ -39,7 +41,7 @@ EACH: Final = 64
 UNREAD: Final = b"\x02more than is read\x03"
 """Stands for the rest of such a text. The rule `more-than-is-read` finds it."""
 
-_ENCODED: Final = (ESCAPE, BASE64, HEXADECIMAL, BASE32)
+_ENCODED: Final = (ESCAPE, BASE64, HEXADECIMAL, DUMPED, BASE32)
 _DISGUISES: Final = Prefilter([*_ENCODED, *SPACED])
 """Says which inner readings there can be, in the order `inner_readings` takes them: first the encodings, then
 what is only written apart."""
@@ -101,11 +103,13 @@ def first_readings(text: str) -> Iterator[Reading]:
 
 def inner_readings(reading: Reading, seen: AbstractSet[int]) -> Iterator[Reading]:
     """Yield what is disguised inside `reading`; `seen` are the indices in `_DISGUISES` that may match."""
-    escapes, base64, hexadecimal, base32 = (index in seen for index in range(len(_ENCODED)))
+    escapes, base64, hexadecimal, dumped, base32 = (index in seen for index in range(len(_ENCODED)))
     if escapes:
         yield unescape(reading)
     if hexadecimal:
         yield from hexadecimal_runs(reading)
+    if dumped:
+        yield from dumped_runs(reading)
     if base64:
         yield from base64_runs(reading)
     if base32:

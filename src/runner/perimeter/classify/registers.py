@@ -54,6 +54,9 @@ _ORGANISATIONS: Final = frozenset(
 """Words that make a name an organisation's: all of its words must then be there, and in order."""
 
 
+_NONE: Final[dict[bytes, DataClass]] = {}
+
+
 class Mention(NamedTuple):
     """A client's name in a folded text: a half-open range of its bytes, and how it was recognised."""
 
@@ -108,14 +111,25 @@ def _stretches(known: Sequence[int], before: int, after: int, size: int) -> Iter
 class Clients:
     """The client register, made ready. Immutable."""
 
-    __slots__ = ("_alone", "_exact", "_initials", "_longest", "_persons", "_sizes", "_slips", "_vocabulary")
+    __slots__ = (
+        "_alone",
+        "_exact",
+        "_initials",
+        "_longest",
+        "_persons",
+        "_several",
+        "_sizes",
+        "_slips",
+        "_vocabulary",
+    )
 
     def __init__(self, register: Sequence[Listed]) -> None:
         self._exact: dict[Words, DataClass] = {}
         self._alone: dict[bytes, dict[Alone, DataClass]] = {}
         self._initials: dict[Words, DataClass] = {}
         self._persons: set[Words] = set()
-        self._slips: dict[Words, dict[bytes, DataClass]] = {}
+        self._slips: dict[Words, dict[bytes, dict[bytes, DataClass]]] = {}
+        """For a name with one word left open, by how that word begins, and how it ends: which are meant."""
         for listed in register:
             for name in listed.names:
                 self._learn(name, listed.data_class)
@@ -123,6 +137,7 @@ class Clients:
                     for part in parts_of(fold(name).data):
                         _raise(self._alone.setdefault(part.words[-1], {}), part, listed.data_class)
         self._sizes = sorted({len(words) for words in self._exact})
+        self._several = [size for size in self._sizes if size > 1]
         self._longest = max(self._sizes, default=0)
         self._vocabulary = frozenset(word for words in self._exact for word in words)
 
@@ -141,8 +156,11 @@ class Clients:
                 self._persons.add(spelling)
                 _raise(self._initials, (spelling[0][:1], spelling[1]), data_class)
             for index in range(len(spelling) if len(spelling) > 1 else 0):
-                for hole in _holes(spelling, index, _left(spelling[index])):
-                    _raise(self._slips.setdefault(hole, {}), spelling[index], data_class)
+                meant = spelling[index]
+                if sum(map(len, spelling)) - len(meant) >= _SHORTEST_SLIP:
+                    ends = self._slips.setdefault(_open(spelling, index), {})
+                    for end in _ends(meant, _left(meant)):
+                        _raise(ends.setdefault(end, {}), meant, data_class)
 
     def find(self, data: bytes, words: Sequence[bytes]) -> Iterator[Mention]:
         """Yield the mentions in `data`, a folded text, whose words are `words`."""
@@ -183,32 +201,26 @@ class Clients:
 
     def _slips_at(self, text: "_Text", here: int, begin: int, end: int) -> Iterator[_Name]:
         """Yield the names of two words or more with a slip, from word `begin` or `here` on, up to `end`."""
-        for size in self._sizes:
-            for start in range(begin, min(here, end - size) + 1) if size > 1 else ():
+        for size in self._several:
+            for start in range(begin, min(here, end - size) + 1):
                 if text.strange.count(1, start, start + size) == 1:
                     strange = text.strange.index(1, start)
-                    if start in {here, strange}:
+                    if start in (here, strange):
                         first, last = text.places[start], text.places[start + size - 1]
                         for data_class in self._slipped(text.words[start : start + size], strange - start):
                             yield _Name(first, last, "client-register-slip", data_class)
 
     def _slipped(self, window: Words, strange: int) -> Collection[DataClass]:
         """Return the class of each name that `window` is but for word `strange`, the only unknown one."""
-        word, rest = window[strange], sum(map(len, window)) - len(window[strange])
-        if len(word) < _SHORTEST_SLIP or rest < _SHORTEST_SLIP:
+        word = window[strange]
+        meant = self._slips.get(_open(window, strange)) if len(word) >= _SHORTEST_SLIP else None
+        if meant is None:
             return ()
-        known = [
-            meant
-            for left in ((2,) if len(word) > _LONG else (1, 2))
-            for hole in _holes(window, strange, left)
-            if (meant := self._slips.get(hole)) is not None
-        ]
-        if not known:
-            return ()
+        ends = _ends(word, 2) if len(word) > _LONG else (*_ends(word, 1), *_ends(word, 2))
         return {
             original: data_class
-            for meant in known
-            for original, data_class in meant.items()
+            for end in ends
+            for original, data_class in meant.get(end, _NONE).items()
             if one_slip(word, original)
         }.values()
 
@@ -347,17 +359,21 @@ def _particular(words: Sequence[bytes]) -> Words:
     return tuple(word for word in words if word not in _SKIPPED)
 
 
-def _holes(spelling: Words, index: int, left: int) -> tuple[Words, Words]:
-    """Return `spelling` with word `index` left open but for its first `left` letters, and for its last.
+def _open(spelling: Words, index: int) -> Words:
+    """Return `spelling` with word `index` left open."""
+    return (*spelling[:index], b"", *spelling[index + 1 :])
+
+
+def _ends(word: bytes, left: int) -> tuple[bytes, bytes]:
+    """Return what tells `word` by its first `left` letters, and what by its last.
 
     One slip changes one of the two at most, so the word meant is found under one of them.
     """
-    before, word, after = spelling[:index], spelling[index], spelling[index + 1 :]
-    return (*before, b"^" + word[:left], *after), (*before, b"$" + word[-left:], *after)
+    return b"^" + word[:left], b"$" + word[-left:]
 
 
 def _left(word: bytes) -> int:
-    """Return how many letters of `word` a hole keeps at either end, such that no one slip reaches both."""
+    """Return how many letters of `word` are looked at on either side, such that no one slip reaches both."""
     return 2 if len(word) >= _LONG else 1
 
 

@@ -7,10 +7,10 @@ the rules to their tables, which of them are tried to `engine`, and what finding
 """
 
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify.model import Check, Role, Rule, Span, is_clear, whole
+from runner.perimeter.classify.model import Check, Rule, Span, is_clear, whole
 from runner.perimeter.classify.pattern import LOCAL, Pattern, Stretches, compile_pattern, width_of
 from runner.perimeter.classify.views import Reading
 
@@ -24,6 +24,8 @@ class Detector:
 
     rule: Rule
     pattern: Pattern
+    covers: tuple[str, DataClass]
+    """What it finds: nothing inside a finding that is the same says anything new."""
     group: int
     """The group of `pattern` that is the candidate."""
     context: Pattern | None
@@ -44,6 +46,7 @@ def detector(rule: Rule) -> Detector:
     return Detector(
         rule=rule,
         pattern=pattern,
+        covers=(rule.kind, rule.data_class),
         group=min(pattern.groups, 1),
         context=compile_pattern(rule.context) if rule.context else None,
         amid=compile_pattern(rule.amid) if rule.amid else None,
@@ -72,13 +75,6 @@ class Verdicts:
         return accepted
 
 
-class Hit(NamedTuple):
-    """A span, and what the rule that found it means."""
-
-    span: Span
-    role: Role
-
-
 class Finder:
     """What rules find in one reading.
 
@@ -87,7 +83,7 @@ class Finder:
     class, says nothing new and is not checked.
     """
 
-    __slots__ = ("_clear", "_covered", "_data", "_reading", "_source", "_verdicts", "hits")
+    __slots__ = ("_clear", "_covered", "_data", "_found", "_reading", "_source", "_verdicts")
 
     def __init__(self, reading: Reading, source: bytes, verdicts: Verdicts) -> None:
         self._reading = reading
@@ -96,30 +92,28 @@ class Finder:
         self._source = source
         self._verdicts = verdicts
         self._covered: dict[tuple[str, DataClass], bytearray] = {}
-        self.hits: list[Hit] = []
-        """What was found so far, in the order of the rules that were tried."""
+        self._found: list[Span] = []
 
     @property
     def words(self) -> bytes:
         """What may hold words that corroborate: the reading, what stands beside it, and its field's name."""
         return b"\n".join((self._reading.data, self._reading.around, self._source))
 
-    def search(self, tried: Detector, stretches: Stretches) -> None:
-        """Add the hits of one rule whose trigger was seen in `stretches` of the reading."""
+    def search(self, tried: Detector, stretches: Stretches) -> list[Span]:
+        """Return the hits of one rule whose trigger was seen in `stretches` of the reading."""
         search, data, group, position = tried.pattern.search, self._data, tried.group, 0
+        self._found = []
         for low, high in stretches:
             if tried.reach is not None and position < low - tried.reach:
                 position = low - tried.reach
             stop = None if tried.width is None else min(len(data), high + tried.width)
-            match = search(data, position, stop)
-            while match is not None and match[0][0] < high:
+            while (match := search(data, position, stop)) is not None and match[0][0] < high:
                 position = self._judge(tried, *match[group])
-                match = search(data, position, stop)
+        return self._found
 
     def _judge(self, tried: Detector, start: int, end: int) -> int:
         """Add the candidate at bytes `start` to `end` if it is a hit; return where to go on."""
-        rule, what = tried.rule, (tried.rule.kind, tried.rule.data_class)
-        covered = self._covered.get(what)
+        rule, covered = tried.rule, self._covered.get(tried.covers)
         if covered is not None and covered.find(0, start, end) < 0:
             return start + 1
         if rule.check is not whole:
@@ -129,22 +123,21 @@ class Finder:
             end = start + accepted
         if self._holds(tried, start, end):
             if covered is None:
-                covered = self._covered[what] = bytearray(len(self._data))
+                covered = self._covered[tried.covers] = bytearray(len(self._data))
             covered[start:end] = b"\1" * (end - start)
             first, last = self._reading.original_span(start, end)
-            span = Span(first, last, rule.kind, rule.name, rule.data_class, self._reading.view)
-            self.hits.append(Hit(span, rule.role))
+            self._found.append(Span(first, last, rule.kind, rule.name, rule.data_class, self._reading.view))
         return max(end, start + 1)
 
     def _holds(self, tried: Detector, start: int, end: int) -> bool:
         """Say whether a candidate that was accepted counts where it stands."""
         rule, reading = tried.rule, self._reading
+        if reading.only_disguised and not reading.counts(start, end):
+            return False
         if rule.stands is not None:
             before, _ = reading.surroundings(start, end)
             if not rule.stands(before.decode("ascii"), reading.data[start:end].decode("ascii")):
                 return False
-        if not reading.counts(start, end):
-            return False
         if (self._clear or rule.distinctive) and not rule.needs_context:
             amid = tried.amid
             if amid is None or amid.search(reading.surroundings(start, end)[0]) is None:

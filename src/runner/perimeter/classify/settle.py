@@ -48,24 +48,32 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
     """
     spans = [span for span in spans if is_clear(span.view)]
     kinds = _kinds(spans)
-    firms: dict[int, int] = {}
-    inside = sorted((span.start, span.end) for span in spans if span.kind == _FIRM)
-    for span in spans:
-        if span.kind == _FIRM:
-            firms[span.start] = max(span.end, firms.get(span.start, 0))
-    longer = sorted((span.start, span.end) for span in spans if span.kind in _LONGER)
-    named = [span for span in spans if span.kind == "client" and span.rule != ALONE]
-    edges = {span.start for span in named} | {span.end for span in named}
-    around = sorted((span.start, span.end) for span in spans if _is_around(span))
-    return frozenset(
-        span
-        for span in spans
-        if (span.kind in _AT_THE_SAME_PLACE and _is_another(span, kinds))
-        or (span.kind == "person" and (firms.get(span.start, 0) >= span.end or _inside(span, around)))
-        or (span.rule == _BY_SHAPE and _inside(span, inside))
-        or (span.rule == ALONE and _inside(span, longer, by=1))
-        or (span.rule == ALONE and not edges.isdisjoint((span.start, span.end)))
-    )
+    persons = [span for span in spans if span.kind == "person"]
+    alone = [span for span in spans if span.rule == ALONE]
+    weaker = [span for span in spans if span.kind in _AT_THE_SAME_PLACE and _is_another(span, kinds)]
+    if persons:
+        firms: dict[int, int] = {}
+        inside = sorted((span.start, span.end) for span in spans if span.kind == _FIRM)
+        for start, end in inside:
+            firms[start] = end  # of two that begin together the longer comes last
+        around = sorted((span.start, span.end) for span in spans if _is_around(span))
+        weaker += [
+            span
+            for span in persons
+            if firms.get(span.start, 0) >= span.end
+            or _inside(span, around)
+            or (span.rule == _BY_SHAPE and _inside(span, inside))
+        ]
+    if alone:
+        longer = sorted((span.start, span.end) for span in spans if span.kind in _LONGER)
+        named = [span for span in spans if span.kind == "client" and span.rule != ALONE]
+        edges = {span.start for span in named} | {span.end for span in named}
+        weaker += [
+            span
+            for span in alone
+            if _inside(span, longer, by=1) or not edges.isdisjoint((span.start, span.end))
+        ]
+    return frozenset(weaker)
 
 
 def _kinds(spans: Sequence[Span]) -> Mapping[tuple[int, int], set[str]]:

@@ -65,9 +65,10 @@ def squeeze(reading: Reading, way: int) -> Iterator[Reading]:
 
 
 def _is_worth_it(run: bytes) -> bool:
-    """Say whether chunks may be something: long, of letters and digits; or a word broken by a line end."""
-    mixed = not run.isdigit() and any(byte in b"0123456789" for byte in run)
-    return b"\n" in run or (mixed and len(run) >= _SHORTEST_CHUNKED)
+    """Say whether chunks may be something: long, with a digit; or a word broken by a line end."""
+    return b"\n" in run or (
+        len(run) >= _SHORTEST_CHUNKED and len(run.translate(None, b"0123456789")) < len(run)
+    )
 
 
 def _between(draft: Draft, position: int, start: int) -> None:
