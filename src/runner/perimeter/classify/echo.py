@@ -16,7 +16,7 @@ The index lives in memory and is never written. It holds numbers only. It is bou
 the oldest sources are forgotten first.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
 from typing import Final
 
@@ -49,6 +49,7 @@ class EchoIndex:
 
     __slots__ = (
         "_asked",
+        "_asked_last",
         "_common",
         "_key",
         "_new",
@@ -57,6 +58,7 @@ class EchoIndex:
         "_old_probes",
         "_registers",
         "_room",
+        "_room_asked",
         "version",
     )
 
@@ -76,6 +78,8 @@ class EchoIndex:
         self._new_probes: set[int] = set()
         self._old_probes: set[int] = set()
         self._asked: set[int] = set()
+        self._asked_last: list[list[int]] = []
+        self._room_asked = CAPACITY
         self.version = object()
         """Another object whenever an answer given before may have changed: a key for remembering answers."""
         self._common = frozenset(
@@ -101,6 +105,8 @@ class EchoIndex:
                 self._old, self._new = self._new, {}
                 self._old_probes, self._new_probes = self._new_probes, set()
                 self._forget_answers()
+        while self._asked_last:
+            self._asked.update(self._asked_last.pop())
         if first or not self._asked.isdisjoint(raised):
             self._forget_answers()
 
@@ -129,14 +135,18 @@ class EchoIndex:
         classes = sorted(max(new.get(mark, DataClass.C0), old.get(mark, DataClass.C0)) for mark in marks)
         return classes[-_HITS] if len(classes) >= _HITS else DataClass.C0
 
-    def _note(self, probes: Collection[int]) -> None:
-        if len(self._asked) + len(probes) > CAPACITY:
+    def _note(self, probes: list[int]) -> None:
+        """Keep that `probes` were asked about, for `remember`: many texts are asked for each that is read."""
+        self._room_asked -= len(probes)
+        if self._room_asked < 0:
             self._forget_answers()
-        self._asked.update(probes)
+        self._asked_last.append(probes)
 
     def _forget_answers(self) -> None:
         """Let no answer count that was given before; the fingerprints go first, or one might be lost."""
         self._asked = set()
+        self._asked_last.clear()
+        self._room_asked = CAPACITY
         self.version = object()
 
     def _words(self, reading: Reading) -> list[bytes]:

@@ -45,7 +45,7 @@ class Known:
         """Return where entries of the register stand in `data`, a folded text, whose words are `words`."""
         if not self._may_stand_in(words):
             return Ranges()
-        starts = Starts(data)
+        starts = Starts(data, words)
         entries = self._entries(words)
         return Ranges([(starts[first], starts[last] + len(words[last])) for first, last in entries])
 

@@ -168,7 +168,7 @@ class Clients:
         first = next(names, None)
         if first is None:
             return
-        starts = Starts(data)
+        starts = Starts(data, words)
         for each in _without_covered(_as_written(chain((first,), names), words, data, starts)):
             end = starts[each.last] + len(words[each.last])
             yield Mention(start=starts[each.first], end=end, rule=each.rule, data_class=each.data_class)
@@ -205,15 +205,14 @@ class Clients:
             for start in range(begin, min(here, end - size) + 1):
                 if text.strange.count(1, start, start + size) == 1:
                     strange = text.strange.index(1, start)
-                    if start in (here, strange):
+                    if start in (here, strange) and len(text.words[strange]) >= _SHORTEST_SLIP:
                         first, last = text.places[start], text.places[start + size - 1]
                         for data_class in self._slipped(text.words[start : start + size], strange - start):
                             yield _Name(first, last, "client-register-slip", data_class)
 
     def _slipped(self, window: Words, strange: int) -> Collection[DataClass]:
         """Return the class of each name that `window` is but for word `strange`, the only unknown one."""
-        word = window[strange]
-        meant = self._slips.get(_open(window, strange)) if len(word) >= _SHORTEST_SLIP else None
+        word, meant = window[strange], self._slips.get(_open(window, strange))
         if meant is None:
             return ()
         ends = _ends(word, 2) if len(word) > _LONG else (*_ends(word, 1), *_ends(word, 2))

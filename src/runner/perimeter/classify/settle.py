@@ -52,10 +52,8 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
     alone = [span for span in spans if span.rule == ALONE]
     weaker = [span for span in spans if span.kind in _AT_THE_SAME_PLACE and _is_another(span, kinds)]
     if persons:
-        firms: dict[int, int] = {}
         inside = sorted((span.start, span.end) for span in spans if span.kind == _FIRM)
-        for start, end in inside:
-            firms[start] = end  # of two that begin together the longer comes last
+        firms = dict(inside)  # of two that begin together the longer comes last
         around = sorted((span.start, span.end) for span in spans if _is_around(span))
         weaker += [
             span

@@ -6,6 +6,7 @@ case, punctuation and line ends make no difference. Leaves what words mean to `r
 Carries the linear bound: one pass of C code over the text, and another only where something was found.
 """
 
+from collections.abc import Sequence
 from itertools import accumulate, compress
 from typing import Final
 
@@ -31,19 +32,19 @@ _FEW: Final = 8
 class Starts:
     """Where words of one folded text begin, made out when it is asked for.
 
-    The first few are found by cutting the text up to them, which is fast where only a name or two stand in
-    it; then all are made out, so that a text full of names takes no time but that.
+    The first few are looked for, which is fast where only a name or two stand in it; then all are made out,
+    so that a text full of names takes no time but that.
     """
 
-    __slots__ = ("_all", "_asked", "_behind", "_data", "_first")
+    __slots__ = ("_all", "_asked", "_data", "_plain", "_words")
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: bytes, words: Sequence[bytes]) -> None:
+        """Take a folded text, and its words."""
         self._data = data
+        self._words = words
+        self._plain = b" %b " % data.translate(_TO_WORDS)
         self._all: list[int] = []
         self._asked = 0
-        self._first = 0
-        self._behind = data.translate(_TO_WORDS).lstrip()
-        """What is left of the text from word `_first` on."""
 
     def __getitem__(self, index: int) -> int:
         """Return at which byte word `index` begins; there is such a word."""
@@ -51,9 +52,7 @@ class Starts:
         if self._asked > _FEW:
             self._all = self._all or starts_of(self._data)
             return self._all[index]
-        if index < self._first:
-            self._first, self._behind = 0, self._data.translate(_TO_WORDS).lstrip()
-        if index > self._first:
-            self._behind = self._behind.split(None, index - self._first)[-1]
-            self._first = index
-        return len(self._data) - len(self._behind)
+        start, word = -1, self._words[index]
+        for _ in range(self._words[: index + 1].count(word)):
+            start = self._plain.find(b" %b " % word, start + 1)
+        return start

@@ -67,7 +67,7 @@ def test_where_a_word_begins_is_the_same_however_often_and_in_whatever_order_it_
     text: str, asked: list[int]
 ) -> None:
     data = fold(text).data
-    table, starts = starts_of(data), Starts(data)
+    table, starts = starts_of(data), Starts(data, words_of(data))
     for index in (each % len(table) for each in asked if table):
         assert starts[index] == table[index]
 
