@@ -18,6 +18,7 @@ the oldest sources are forgotten first.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
+from threading import Lock
 from typing import Final
 
 from runner.kernel.labels import DataClass
@@ -51,6 +52,7 @@ class EchoIndex:
         "_asked",
         "_asked_last",
         "_common",
+        "_joining",
         "_key",
         "_new",
         "_new_probes",
@@ -79,6 +81,8 @@ class EchoIndex:
         self._old_probes: set[int] = set()
         self._asked: set[int] = set()
         self._asked_last: list[list[int]] = []
+        self._joining = Lock()
+        """Held while what was asked last is put with the rest: nobody compares with a part of it."""
         self._room_asked = CAPACITY
         self.version = object()
         """Another object whenever an answer given before may have changed: a key for remembering answers."""
@@ -105,8 +109,9 @@ class EchoIndex:
                 self._old, self._new = self._new, {}
                 self._old_probes, self._new_probes = self._new_probes, set()
                 self._forget_answers()
-        while self._asked_last:
-            self._asked.update(self._asked_last.pop())
+        with self._joining:
+            while self._asked_last:
+                self._asked.update(self._asked_last.pop())
         if first or not self._asked.isdisjoint(raised):
             self._forget_answers()
 
@@ -137,9 +142,9 @@ class EchoIndex:
 
     def _note(self, probes: list[int]) -> None:
         """Keep that `probes` were asked about, for `remember`: many texts are asked for each that is read."""
-        self._room_asked -= len(probes)
-        if self._room_asked < 0:
+        if len(probes) > self._room_asked:
             self._forget_answers()
+        self._room_asked -= len(probes)
         self._asked_last.append(probes)
 
     def _forget_answers(self) -> None:

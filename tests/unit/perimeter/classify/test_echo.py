@@ -10,6 +10,7 @@ from runner.kernel.labels import DataClass
 from runner.kernel.messages import ToolSpec
 from runner.kernel.registers import Listed
 from runner.perimeter.classify import EchoIndex, compile_registers
+from runner.perimeter.classify import echo as module
 
 KEY = b"e" * 32
 LETTER = (
@@ -157,6 +158,17 @@ def test_an_answer_about_pieces_does_not_outlive_the_reading_of_their_source() -
         version = index.version
         index.remember(" ".join(words[:6]), DataClass.C3)
         assert index.version is not version
+
+
+def test_what_was_asked_about_is_bounded_and_no_answer_outlives_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "CAPACITY", 50)
+    index = index_of()
+    versions = set()
+    for number in range(40):
+        index.class_of(" ".join(f"altro{number}x{word}" for word in range(30)))
+        versions.add(index.version)
+        assert sum(map(len, index._asked_last)) + len(index._asked) <= 50
+    assert len(versions) > 1
 
 
 @pytest.mark.parametrize("length", range(8, 12))
