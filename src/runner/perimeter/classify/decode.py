@@ -90,7 +90,7 @@ def _unbase32(run: bytes) -> bytes:
     if len(symbols) % 8 not in _BASE32_TAILS:
         return b""
     size, over = divmod(5 * len(symbols), 8)
-    return (int(symbols.translate(_BASE32_DIGITS), 32) >> over).to_bytes(size, "big")
+    return (int(symbols.translate(_BASE32_DIGITS) or b"0", 32) >> over).to_bytes(size, "big")
 
 
 def _whole_or_lines(
