@@ -145,7 +145,7 @@ PERSONS: Final = (
     _person(
         "person-acting",
         rf"{_EDGE}({_CALLED_NAME}),? (?:{_ACTING})(?:$|[^a-z])",
-        trigger=rf"[A-Z][A-Za-z'\-]*[a-z],? (?:{_ACTING})",
+        trigger=rf"[A-Z][A-Za-z'.\-]*,? (?:{_ACTING})",
         check=names.called_name,
         stands=names.stands_freely,
     ),

@@ -159,3 +159,7 @@ def test_coordinates_are_no_telephone_numbers(text: str) -> None:
 def test_what_is_no_list_of_coordinates_still_is_one(text: str, number: str) -> None:
     """I6: a word that speaks of a telephone decides; so do columns and rows of numbers of telephones."""
     assert number in found(text)
+
+
+def test_a_vat_number_is_no_telephone_at_the_same_place() -> None:
+    assert [span.kind for span in classify_text("P.IVA e telefono 02115070399").spans] == ["partita_iva"]

@@ -86,6 +86,13 @@ def test_one_slip_or_an_initial_does_not_hide_a_client(name: str, rule: str) -> 
     assert found(f"Ho visto {name}, ieri.") == {(rule, name)}
 
 
+def test_two_letters_of_a_short_word_that_changed_places_hide_no_client() -> None:
+    classifier = Classifier(registers=registers(clients=[listed("Luca Bianchi")]))
+    assert [span.rule for span in classifier.classify("Ho visto Lcua Bianchi.").spans] == [
+        "client-register-slip"
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -8,6 +8,7 @@ import pytest
 from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
 from runner.perimeter.classify import Classifier, classify_text, compile_registers
+from runner.perimeter.classify.readings import every_reading
 
 KEYS = {
     "cloud": "AKIAXYIMCFIPNZB575Y7",
@@ -68,3 +69,11 @@ def test_base64_of_a_number_may_have_no_small_letter() -> None:
 def test_noise_is_no_text() -> None:
     noise = bytes((index * 167 + 13) % 256 for index in range(600))
     assert classify_text(base64.b64encode(noise).decode()).spans == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "readings"), [("molto-lunga-davvero-parola", 1), ("molto1-lunga-davvero-parola", 2)]
+)
+def test_chunks_are_closed_up_only_with_a_digit_among_them(text: str, readings: int) -> None:
+    """Words with hyphens are in every text: another reading of it would cost as much as the first."""
+    assert len(every_reading(f"una {text} qui")) == readings
