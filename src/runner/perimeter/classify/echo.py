@@ -18,7 +18,6 @@ the oldest sources are forgotten first.
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import repeat
-from threading import Lock
 from typing import Final
 
 from runner.kernel.labels import DataClass
@@ -52,7 +51,6 @@ class EchoIndex:
         "_asked",
         "_asked_last",
         "_common",
-        "_joining",
         "_key",
         "_new",
         "_new_probes",
@@ -80,9 +78,8 @@ class EchoIndex:
         self._new_probes: set[int] = set()
         self._old_probes: set[int] = set()
         self._asked: set[int] = set()
-        self._asked_last: list[list[int]] = []
-        self._joining = Lock()
-        """Held while what was asked last is put with the rest: nobody compares with a part of it."""
+        self._asked_last: dict[int, list[int]] = {}
+        """What was asked since. It goes once it is among the rest: two who remember at a time miss none."""
         self._room_asked = CAPACITY
         self.version = object()
         """Another object whenever an answer given before may have changed: a key for remembering answers."""
@@ -109,9 +106,9 @@ class EchoIndex:
                 self._old, self._new = self._new, {}
                 self._old_probes, self._new_probes = self._new_probes, set()
                 self._forget_answers()
-        with self._joining:
-            while self._asked_last:
-                self._asked.update(self._asked_last.pop())
+        for place, asked in tuple(self._asked_last.items()):
+            self._asked.update(asked)
+            self._asked_last.pop(place, None)
         if first or not self._asked.isdisjoint(raised):
             self._forget_answers()
 
@@ -145,7 +142,7 @@ class EchoIndex:
         if len(probes) > self._room_asked:
             self._forget_answers()
         self._room_asked -= len(probes)
-        self._asked_last.append(probes)
+        self._asked_last[id(probes)] = probes
 
     def _forget_answers(self) -> None:
         """Let no answer count that was given before; the fingerprints go first, or one might be lost."""
