@@ -1,8 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
 """Each format, without the sandbox: every word is found on its page, and nothing that is hidden."""
 
+import datetime as dt
+
 import pytest
-from papers import DATICERT, HEAD, LETTER, Paper, docx, good, odt, paragraph, plain_mail, plain_pdf, xlsx
+from cryptography import x509
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.serialization import Encoding, pkcs7
+from papers import (
+    DATICERT,
+    HEAD,
+    LETTER,
+    SECOND,
+    Paper,
+    docx,
+    good,
+    odt,
+    paragraph,
+    plain_mail,
+    plain_pdf,
+    xlsx,
+)
 
 from runner.capability.documents.kinds import Family, family_of
 from runner.capability.documents.parsing import child
@@ -95,6 +114,23 @@ def test_a_certificate_alone_is_read_inside_a_mail_only() -> None:
     assert family_of(b"\xef\xbb\xbf" + plain_pdf()) is Family.PDF
     assert family_of("\n".join(LETTER).encode()) is Family.TEXT
     assert family_of(b"\0\1\2") is Reason.UNKNOWN
+
+
+@pytest.mark.parametrize("encoding", [Encoding.DER, Encoding.PEM], ids=["der", "pem"])
+@pytest.mark.parametrize("detached", [False, True], ids=["whole", "detached"])
+def test_a_message_that_another_library_signed_is_opened(encoding: Encoding, *, detached: bool) -> None:
+    """Certificates and signatures stand after the content, as they do in the files of a practice."""
+    key, name = ec.generate_private_key(ec.SECP256R1()), x509.Name([])
+    now = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    builder = x509.CertificateBuilder(name, name, key.public_key(), 1, now, now + dt.timedelta(days=9))
+    certificate = builder.sign(key, SHA256())
+    options = [pkcs7.PKCS7Options.Binary, *([pkcs7.PKCS7Options.DetachedSignature] if detached else [])]
+    signing = pkcs7.PKCS7SignatureBuilder().set_data(plain_pdf()).add_signer(certificate, key, SHA256())
+    answer = child.answer_to(signing.sign(encoding, options))
+    if detached:
+        assert answer == {"error": Reason.DETACHED}
+    else:
+        assert [page.lines for page in parse_answer(answer).pages] == [LETTER, SECOND]
 
 
 def test_i12_what_a_parser_raises_is_one_word() -> None:
