@@ -109,11 +109,17 @@ def _of_leaf(leaf: Json, known: Known) -> Provenance:
     )
 
 
-def result_of(tool: str, arguments: JsonObject, text: str, label: Label, *, said: str) -> Result:
-    """Return what is kept of a call of `tool` that returned `text`. Total."""
+def result_of(
+    tool: str, arguments: JsonObject, text: str, label: Label, *, said: str, drafted: bool = False
+) -> Result:
+    """Return what is kept of a call of `tool` that returned `text`. Total.
+
+    What may be `drafted` by a model vouches for nothing: else it would write down what it may not choose, and
+    read it back.
+    """
     asked = [leaf for value in arguments.values() for leaf in leaves(value)]
     try:
-        value = parse_json(text)
+        value = None if drafted else parse_json(text)
     except ValueError:
         value = None
     rows = value if isinstance(value, list) else [value]
@@ -121,7 +127,7 @@ def result_of(tool: str, arguments: JsonObject, text: str, label: Label, *, said
         tool=tool,
         text=text,
         label=label,
-        by_user=bool(asked) and all(is_named(leaf, said) for leaf in asked),
+        by_user=not drafted and bool(asked) and all(is_named(leaf, said) for leaf in asked),
         asked=tuple(leaf for leaf in asked if isinstance(leaf, str)),
         records=tuple(row for row in rows if isinstance(row, dict)),
         items=tuple(row for row in rows if isinstance(row, str | int | float)),
@@ -158,9 +164,12 @@ class Ledger:
         """Count a call of `tool` that may run."""
         self._calls[tool] += 1
 
-    def returned(self, tool: str, arguments: JsonObject, text: str, label: Label) -> None:
-        """Keep what `tool` returned."""
-        self._results.append(result_of(tool, arguments, text, label, said=self._said))
+    def returned(
+        self, tool: str, arguments: JsonObject, text: str, label: Label, *, drafted: bool = False
+    ) -> None:
+        """Keep what `tool` returned, which may be `drafted` by a model."""
+        found = result_of(tool, arguments, text, label, said=self._said, drafted=drafted)
+        self._results.append(found)
 
     def asked(self) -> None:
         """Count a question to a person."""

@@ -299,7 +299,8 @@ class SealedTools(Sealed):
         )
         trace.append(result, task=task.id)
         if status == "ok":
-            task.ledger.returned(call.tool, call.arguments, text, block.label)
+            drafted = any(root.written for root in reached)
+            task.ledger.returned(call.tool, call.arguments, text, block.label, drafted=drafted)
             source = join_labels(residues).data_class
             await aside(partial(task.remember, text, source), size=len(text))
         said: Literal["ok", "error", "denied"] = "denied" if rule else status

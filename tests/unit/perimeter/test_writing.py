@@ -9,9 +9,9 @@ import pytest
 from runner.kernel.config import Config, Grant, parse_config
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass, Integrity
-from runner.kernel.messages import ToolCall
-from runner.kernel.ports import Effect, Root, Tool
-from runner.perimeter.flows import Flow, Sink, SinkKind
+from runner.kernel.messages import JsonObject, ToolCall
+from runner.kernel.ports import Effect, Root, Tool, ToolOutput
+from runner.perimeter.flows import Flow, LookedUp, NamedSource, Sink, SinkKind, Vouch
 from runner.perimeter.grants import compile_policy, policy_document
 from runner.perimeter.lint import lint
 from runner.perimeter.policy import Policy
@@ -22,6 +22,7 @@ pytestmark = pytest.mark.anyio
 
 READ, WRITE = FakeTool(name="read_file"), FakeTool(name="write_file", effect=Effect.WRITE)
 TOOLS: dict[str, Tool] = {"read_file": READ, "write_file": WRITE}
+TO: JsonObject = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 C1 = Root(alias="notes", path="/g/notes", declared=DataClass.C1, written=True)
 C2 = Root(alias="drafts", path="/g/drafts", written=True)
 C3 = Root(alias="cases", path="/g/cases", declared=DataClass.C3, written=True)
@@ -99,6 +100,28 @@ async def test_i8_what_lies_where_a_tool_writes_is_nobodys_word(
         call = ToolCall(tool="read_file", arguments={"path": "drafts/a"}, origin=task.goal)
         reply = await world.perimeter.seal_tools([tool]).call(call, task=task)
     assert reply.block.label.integrity is integrity
+
+
+@pytest.mark.parametrize(
+    "vouch", [NamedSource(tool="read_file"), LookedUp(tool="read_file", field="to", key="name")]
+)
+@pytest.mark.parametrize(("written", "status"), [(True, "denied"), (False, "ok")])
+async def test_i1_what_a_model_may_have_drafted_vouches_for_no_value(
+    vouch: Vouch, written: bool, status: str, make_world: Any, grant: Any
+) -> None:
+    """It would write down whom to pay, and read that back from where the user told it to look."""
+    reader = FakeTool(name="read_file", output=ToolOutput(text='{"name": "Anna Verdi", "to": "a@x.example"}'))
+    mailer = FakeTool(name="mail", effect=Effect.HOST, path_arguments=frozenset(), parameters=TO)
+    root = Root(alias="drafts", path="/g/drafts", written=written)
+    flow = Flow(sink=Sink(kind=SinkKind.NETWORK, ceiling=DataClass.C2, cases=({"to": (vouch,)},)))
+    grants = {"read_file": grant(reader, roots=(root,)), "mail": replace(grant(mailer, roots=()), flow=flow)}
+    world = make_world(grants=grants)
+    tools = world.perimeter.seal_tools([reader, mailer])
+    with world.perimeter.task("write to Anna Verdi as drafts/a says") as task:
+        read = ToolCall(tool="read_file", arguments={"path": "drafts/a"}, origin=task.goal)
+        assert (await tools.call(read, task=task)).status == "ok"
+        mail = ToolCall(tool="mail", arguments={"to": "a@x.example"}, origin=task.goal)
+        assert (await tools.call(mail, task=task)).status == status
 
 
 # --- grants --------------------------------------------------------------------------------------------
