@@ -209,6 +209,9 @@ def test_i7_no_setting_opens_the_perimeter(mistakes: Mistakes, text: str) -> Non
     assert mistake.line > 1
 
 
+HOSTS = "policy:\n  grants:\n    - tool: web_fetch\n      hosts: "
+
+
 def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes) -> None:
     [mistake] = mistakes(f"profile: detached\n{REMOTE}")
     assert (mistake.where, mistake.line) == ("inference.remote", 3)
@@ -224,6 +227,15 @@ def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes)
         (f"profile: attached\n{REMOTE}  local: null\n", "inference.prefer"),
         ("profile: detached\ninference:\n  local: null\n", "inference"),
         ("profile: detached\npolicy:\n  grants:\n    - tool: a\n    - tool: a\n", "policy.grants.1.tool"),
+        (f"profile: detached\n{HOSTS}[a.example.org]\n", "policy.grants.0.hosts"),
+        (f"profile: attached\n{HOSTS}[a.example.org, B.example.org]\n", "policy.grants.0.hosts.1.host"),
+        (f"profile: attached\n{HOSTS}[127.0.0.1]\n", "policy.grants.0.hosts.0.host"),
+        (f"profile: attached\n{HOSTS}['*']\n", "policy.grants.0.hosts.0.host"),
+        (
+            f"profile: attached\n{HOSTS}[{{host: a.example.org, paths: [/a/../b]}}]\n",
+            "policy.grants.0.hosts.0.paths",
+        ),
+        (f"profile: attached\n{HOSTS}[{{host: a.example.org, port: 0}}]\n", "policy.grants.0.hosts.0.port"),
         ("profile: detached\ninference:\n  local:\n    endpoint: http://127.0.0.1:1\n", "inference.local"),
         ("profile: detached\ninference:\n  local:\n    runtime: llamacpp\n", "inference.local"),
         (f"profile: detached\nperimeter:\n  classifier: local:small\n{SERVER}", "perimeter.classifier"),
