@@ -19,6 +19,7 @@ from runner.kernel.inference import Address, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Locality
 from runner.kernel.registers import Listed
+from runner.kernel.web import parse_url
 from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
 from runner.perimeter.release import BackendTerms, Rules, judge
 
@@ -30,6 +31,8 @@ OURS: Final = {"url", "headers", "request_body", "encoding_evasion", "hostname_e
 """The categories that a gate over requests must win: each of their cases is judged."""
 DESTINATION: Final = {"url-domain-blocklist-001", "url-ssrf-ipv6-mapped-010", "url-ssrf-metadata-009"}
 """Cases that say nothing, and are wrong for where they go."""
+NUMBERS: Final = {"ssrf-octal-ip-005", "ssrf-zero-ip-008"}
+"""Cases that spell an inner address as `web_fetch` reads none; two of the three before do so, too."""
 OFFICE: Final = {"body-benign-api-call-003"}
 """A calendar entry with two addresses of mail: C2, until the practice's register says they are its own."""
 INBOUND: Final = "a reply that comes in: it is untrusted content with a label, and is not stopped"
@@ -44,7 +47,6 @@ ELSEWHERE: Final = {
     "mcp_chain": TOOL_SERVER,
     "mcp_tool": TOOL_SERVER,
     "shell_obfuscation": "the shell tool has no shell: see tests/adversarial/test_shell_commands.py",
-    "ssrf_bypass": "where it goes: see DESTINATION; the address of a backend is the profile's",
     "websocket_dlp": "no transport speaks WebSocket",
     "a2a-msg-injection-hijack-004": ORDERS,
     "a2a-msg-injection-system-005": ORDERS,
@@ -61,7 +63,9 @@ ELSEWHERE: Final = {
 }
 """What is not judged here, by category or case, and why."""
 JUDGED: Final = [
-    name for name, case in CASES.items() if not {name, case["category"]} & (ELSEWHERE.keys() | DESTINATION)
+    name
+    for name, case in CASES.items()
+    if not {name, case["category"]} & (ELSEWHERE.keys() | DESTINATION | NUMBERS)
 ]
 HOME: Final = Address(scheme="https", host="model.example", port=443)
 OWN: Final = Listed(file="own", line=1, names=("@example.com",))
@@ -129,10 +133,17 @@ def test_a_place_that_is_not_the_profiles_is_refused_whatever_is_said(name: str)
     assert reason(release(CASES[name], any_host=False)) == "address-not-registered"
 
 
+@pytest.mark.parametrize("name", sorted(NUMBERS | {"url-ssrf-ipv6-mapped-010", "url-ssrf-metadata-009"}))
+def test_i1_no_spelling_of_an_inner_address_is_one_that_a_page_is_asked_at(name: str) -> None:
+    assert CASES[name]["expected_verdict"] == "block"
+    for scheme in ("http", "https"):
+        assert parse_url(CASES[name]["payload"]["url"].replace("http:", f"{scheme}:")) is None
+
+
 def test_every_case_is_judged_or_listed_with_its_reason() -> None:
     listed = [name for name, case in CASES.items() if {name, case["category"]} & ELSEWHERE.keys()]
-    assert sorted([*JUDGED, *DESTINATION, *listed]) == sorted(CASES)
+    assert sorted([*JUDGED, *DESTINATION, *NUMBERS, *listed]) == sorted(CASES)
     assert not [name for name in listed if CASES[name]["category"] in OURS]
     assert {CASES[name]["category"] for name in [*JUDGED, *DESTINATION]} >= OURS
     verdicts = Counter(CASES[name]["expected_verdict"] for name in JUDGED)
-    assert (verdicts["block"], verdicts["allow"], len(DESTINATION), len(listed)) == (25, 9, 3, 37)
+    assert (verdicts["block"], verdicts["allow"], len(DESTINATION), len(listed)) == (25, 9, 3, 35)
