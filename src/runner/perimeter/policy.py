@@ -156,12 +156,12 @@ def needs_a_person(policy: Policy, call: ToolCall, known: Known = NOTHING_KNOWN)
     Raises `KeyError` for a tool without a grant.
     """
     grant = policy.grants[call.tool]
-    carried = _carried(grant, call.arguments, known.said)
-    return () if grant.flow.sink is None else unvouched(grant.flow.sink, carried, known)
+    sink = grant.flow.sink
+    return () if sink is None else unvouched(sink, carried(grant, call.arguments, known.said), known)
 
 
-def _carried(grant: ToolGrant, arguments: JsonObject, said: str) -> JsonObject:
-    """Return those of `arguments` that a sink carries away: for a page, its address and nothing else.
+def carried(grant: ToolGrant, arguments: JsonObject, said: str) -> JsonObject:
+    """Return those of `arguments` that a tool of `grant` carries away: for a page, its address alone.
 
     The address is spelled as the user did, if the user named that page.
     """

@@ -43,6 +43,7 @@ from runner.perimeter.policy import (
     NOT_NAMED,
     Policy,
     call_key,
+    carried,
     class_of,
     decide,
     matters_of,
@@ -300,7 +301,10 @@ class SealedTools(Sealed):
         trace.append(result, task=task.id)
         if status == "ok":
             drafted = any(root.written for root in reached)
-            task.ledger.returned(call.tool, call.arguments, text, block.label, drafted=drafted)
+            asked = carried(
+                self._workshop.policy.grants[call.tool], call.arguments, task.ledger.known(task.mark).said
+            )
+            task.ledger.returned(call.tool, asked, text, block.label, drafted=drafted)
             source = join_labels(residues).data_class
             await aside(partial(task.remember, text, source), size=len(text))
         said: Literal["ok", "error", "denied"] = "denied" if rule else status
