@@ -2,6 +2,8 @@
 """The reader from outside: it works in the sandbox, believes no answer, and starts few programs."""
 
 import json
+import os
+import re
 import shutil
 import time
 from collections.abc import Iterator
@@ -124,6 +126,30 @@ def test_p2_a_parser_can_open_nothing_and_call_nobody(program: Path, tmp_path: P
     assert said(Bubblewrap(), program, "fork ") == "PermissionError"
     assert said(Bubblewrap(), program, "write /tmp/x") == "OSError"
     assert said(Bubblewrap(), program, "write /granted/x") == "OSError"
+
+
+def below(pid: int) -> Iterator[Path]:
+    """The processes below `pid`, as the kernel shows them."""
+    for file in Path(f"/proc/{pid}/task").glob("*/children"):
+        for child in file.read_text().split():
+            yield Path("/proc", child)
+            yield from below(int(child))
+
+
+@confined
+def test_p2_the_kernel_says_that_a_parser_has_namespaces_of_its_own_and_a_filter(program: Path) -> None:
+    """No call of the program shows whether there is a network behind a refused socket: its process does."""
+    with Documents(Bubblewrap(), main=program).many() as row:
+        row.read(RTF % b"say x", name="")
+        [parser] = [each for each in below(os.getpid()) if (each / "comm").read_text().startswith("python")]
+        for kind in ("net", "mnt", "pid", "ipc", "uts", "user"):
+            assert (parser / "ns" / kind).readlink() != Path("/proc/self/ns", kind).readlink(), kind
+        status = (parser / "status").read_text()
+        said = dict(re.findall(r"^(\w+):\t(\w+)$", status, re.MULTILINE))
+        assert (said["Seccomp"], said["NoNewPrivs"], int(said["CapEff"], 16)) == ("2", "1", 0)
+        limits = (parser / "limits").read_text()
+        assert re.search(rf"^Max address space +{512 << 20} ", limits, re.MULTILINE)
+        assert {fd.name for fd in (parser / "fd").iterdir()} == {"0", "1", "2", "3"}
 
 
 @confined
