@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from hypothesis import settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
@@ -86,6 +86,21 @@ class Edits(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         shutil.rmtree(self.place, ignore_errors=True)
+
+
+@given(query=st.text(max_size=400), limit=st.integers(min_value=1, max_value=20))
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_any_query_is_answered(tmp_path: Path, query: str, limit: int) -> None:
+    """Total: whatever a model writes, the answer is hits or none, each a line of its file."""
+    folder = tmp_path / "a"
+    if not folder.exists():
+        folder.mkdir()
+        (folder / "a.txt").write_text("\n".join(WORDS) + "\n0 a \u00e8 \u4e2d", encoding="utf-8")
+    root = Root(alias="a", path=str(folder), identity=identity_of(str(folder)))
+    vault = Vault(file=tmp_path / "h" / "i.db", key=tmp_path / "key", entropy=SystemEntropy())
+    found, _ = vault.find([root], query, limit, seconds=600.0)
+    lines = (folder / "a.txt").read_text(encoding="utf-8").split("\n")
+    assert all(lines[hit.line - 1] == hit.quote for hit in found.hits)
 
 
 TestEdits = Edits.TestCase

@@ -16,7 +16,7 @@ from runner.capability.tools.pages import Piece, piece_of
 from runner.capability.tools.paths import virtual
 from runner.capability.vault.sections import Section
 from runner.capability.vault.store import Candidate, Store
-from runner.capability.vault.words import Pattern, parse_query, spellings, stems
+from runner.capability.vault.words import Pattern, Query, parse_query, spellings, stems
 from runner.kernel.errors import ToolError
 from runner.kernel.language import tokens
 from runner.kernel.ports import Root
@@ -81,7 +81,12 @@ class _Group:
 
 def search(store: Store, roots: Sequence[Root], text: str, limit: int, read: Read) -> Found:
     """Return the best `limit` hits for `text` in `roots`, each read from its file now. Total on any text."""
-    query, tables = parse_query(text), store.tables(roots)
+    with store.one_look():
+        return _searched(store, roots, parse_query(text), limit, read)
+
+
+def _searched(store: Store, roots: Sequence[Root], query: Query, limit: int, read: Read) -> Found:
+    tables = store.tables(roots)
     counts = store.problems(list(tables.values()))
     files = counts.get("", 0)
     work = _Search(

@@ -108,6 +108,7 @@ class Store:
         self.terms = terms
         self._db = connection
         self._seal = AESGCM(terms.digest(b"names", size=32))
+        self._held: dict[tuple[int, Pattern], int] = {}
 
     # --- what changes it -----------------------------------------------------------------------------
 
@@ -155,6 +156,16 @@ class Store:
         bounds = (file << SECTION_BITS, (file + 1 << SECTION_BITS) - 1)
         self._db.execute(_on(_DELETE, table), bounds)
 
+    @contextmanager
+    def one_look(self) -> Iterator[None]:
+        """Look in this context at one state of the index, whoever writes meanwhile."""
+        self._db.execute("BEGIN")
+        self._held.clear()
+        try:
+            yield
+        finally:
+            self._db.execute("COMMIT")
+
     # --- what it says --------------------------------------------------------------------------------
 
     def mark(self, name: str) -> bytes:
@@ -191,7 +202,9 @@ class Store:
         That is how rare it is in all of them together; a pair is worth a part of that, beside its words.
         """
         rows = sum(self._rows(table) for table in tables)
-        held = {each: self._holders(tables, each) for each in (*query.words, *query.pairs)}
+        held = {
+            each: sum(self._holders(table, each) for table in tables) for each in (*query.words, *query.pairs)
+        }
         telling = {each: count for each, count in held.items() if 0 < count <= COMMON} or held
         rarity = {
             each: log(1 + (rows - count + 0.5) / (count + 0.5)) for each, count in telling.items() if count
@@ -208,7 +221,7 @@ class Store:
         rows = self._rows(table)
         values: list[float | str | int] = []
         for each, value in worth.items():
-            if held := self._holders([table], each):
+            if held := self._holders(table, each):
                 values += value / _rarity_in_table(rows, held), self._match(each)
         if not values:
             return []
@@ -233,10 +246,12 @@ class Store:
     def _rows(self, table: int) -> int:
         return int(self._db.execute(_on(_ROWS, table)).fetchone()[0])
 
-    def _holders(self, tables: Sequence[int], pattern: Pattern) -> int:
-        """Return how many sections of `tables` hold `pattern`."""
-        match = (self._match(pattern),)
-        return sum(int(self._db.execute(_on(_HOLDERS, table), match).fetchone()[0]) for table in tables)
+    def _holders(self, table: int, pattern: Pattern) -> int:
+        """Return how many sections of a table hold `pattern`; counted once in a look."""
+        if (table, pattern) not in self._held:
+            (count,) = self._db.execute(_on(_HOLDERS, table), (self._match(pattern),)).fetchone()
+            self._held[table, pattern] = int(count)
+        return self._held[table, pattern]
 
     def _match(self, pattern: Pattern) -> str:
         """Return `pattern` as FTS5 looks for it: hex digits in quotes, whatever a query said."""
