@@ -19,6 +19,7 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.log import HeaderFacts, Trace
 from runner.perimeter.trace.note import vkey
+from runner.perimeter.trace.recover import parse_pin
 from runner.testing import FrozenClock, header_words
 
 BOOK: Final = "studio"
@@ -115,6 +116,12 @@ def write_pin(home: Path, pin: Path) -> bool:
     signer = FileSigner(home / "keys" / "device", book=home / "book", entropy=SystemEntropy())
     pin.write_text(vkey(f"{BOOK}/device", signer.public_key), encoding="ascii")
     return True
+
+
+def pinned_lines(home: Path) -> int:
+    """Return how many lines of the last log the head pin of the book under `home` names."""
+    pin = FolderLogStore(home / "book", home / "heads" / BOOK).read_pin()
+    return parse_pin(pin or b"").head.size
 
 
 def sealed_calls(home: Path) -> set[str]:

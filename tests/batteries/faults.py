@@ -386,8 +386,7 @@ def run_cuts(place: Path, every: int, tally: Tally) -> Iterator[tuple[int, int]]
 
 def _cut(studio: Studio, name: str, data: bytes, size: int, tally: Tally) -> None:
     home = studio.again()
-    pinned = json.loads((home / "heads" / books.BOOK).read_bytes())["size"]
-    durable = sum(len(line) + 1 for line in data.split(b"\n")[:pinned])
+    durable = sum(len(line) + 1 for line in data.split(b"\n")[: books.pinned_lines(home)])
     (home / "book" / name).write_bytes(data[:size])
     first = studio.verdict()
     try:
