@@ -5,6 +5,7 @@ The commands run as an operator runs them, the verifier as an auditor does. Wher
 signer and the runtime are two accounts.
 """
 
+import fcntl
 import json
 import os
 import re
@@ -279,6 +280,20 @@ def test_i4_of_two_books_that_claim_a_key_at_once_one_gets_it(tmp_path: Path) ->
         thread.join()
     assert len(won) == 1
     assert note.read_bytes() == os.fsencode(tmp_path.resolve() / str(won[0]))
+
+
+def test_i4_a_key_is_claimed_by_one_at_a_time(tmp_path: Path) -> None:
+    """Two that find no note at once would both write one, and the first would not learn of the second."""
+    note = tmp_path / "device.key.book"
+    folder = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    claim = threading.Thread(target=file_keys.claim_key, args=(note, tmp_path / "book"))
+    claim.start()
+    claim.join(1)
+    assert (claim.is_alive(), note.exists()) == (True, False)
+    os.close(folder)
+    claim.join()
+    assert note.exists()
 
 
 def test_two_rotations_end_two_books(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
