@@ -350,11 +350,8 @@ def test_a_decision_names_options_that_lost_and_what_was_given_up(page: Path) ->
     assert text.count("\n- Bad: ") >= 2
 
 
-def test_each_decision_has_a_number_of_its_own_and_is_listed() -> None:
-    """A number may be kept for one that is being written."""
-    numbers = [page.name[:4] for page in DECISIONS]
-    assert len(set(numbers)) == len(numbers)
-    assert all(number.isdecimal() for number in numbers)
+def test_decisions_are_numbered_without_a_gap_and_listed() -> None:
+    assert [page.name[:4] for page in DECISIONS] == [f"{n:04}" for n in range(1, len(DECISIONS) + 1)]
     listed = (ROOT / "docs" / "adr" / "README.md").read_text(encoding="utf-8")
     assert [page.name for page in DECISIONS if f"({page.name})" not in listed] == []
 

@@ -20,7 +20,7 @@ from runner.testing import FakeClassifier
 AWS = "AKIA" + "IOSFODNN7EXAMPLE"
 JWT = f"eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIi{'Oi1a_9' * 250}.{'c2ln' * 11}"
 LONG_HEAD = f"eyJ{'hbGci' * 200}.eyJzdWIiOiIxMjM0In0.{'c2ln' * 11}"
-CLIENT = Listed(file="r", line=1, names=("Mario Rossi",))
+CLIENT = Listed(file="r", line=1, names=("Mario Rossi",), by_surname=False)  # so that half of it is nothing
 REGISTERS = compile_registers(clients=[CLIENT], own=[], public=[], key=b"k" * 16)
 FINDER = Classifier(FRAGMENTS, REGISTERS)
 

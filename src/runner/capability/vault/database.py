@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from runner.capability.transport.logstore import make_private_folder
-from runner.kernel.errors import ToolError
+from runner.kernel.errors import RunnerError, ToolError
 
 VERSION: Final = 1
 """Of the schema, and of how words are made terms; a file of another one is made anew."""
@@ -47,7 +47,7 @@ _NO_FTS5: Final = (
 )
 
 
-class Broken(Exception):
+class Broken(RunnerError):
     """The file is no index that this program made under this key."""
 
 
