@@ -33,7 +33,7 @@ from runner.testing import header_words
 
 ROOT = Path(__file__).resolve().parents[2]
 EFFECTS = 2
-OPERATIONS = 37
+OPERATIONS = 38
 """Writes and syncs of one run of the child: making, two barriers, the end."""
 
 

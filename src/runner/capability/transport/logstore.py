@@ -237,6 +237,7 @@ class FolderLogStore:
         """
         try:
             data = read_regular(self._pin, synced=True)
+            sync_folder(self._pin.parent)  # its name too: who made it may have died before that
         except FileNotFoundError:
             return None
         found = newest(data)

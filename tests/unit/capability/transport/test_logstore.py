@@ -337,10 +337,23 @@ def test_a_pin_is_written_over_without_a_name_of_its_own(
     store.write_pin(b"first\n")
     synced = list[int]()
     monkeypatch.setattr(logstore, "sync_data", synced.append)
-    monkeypatch.setattr(logstore, "sync_folder", None)
-    monkeypatch.setattr(Path, "rename", None)
-    store.write_pin(b"second\n")
+    with monkeypatch.context() as patched:
+        patched.setattr(logstore, "sync_folder", None)
+        patched.setattr(Path, "rename", None)
+        store.write_pin(b"second\n")
     assert (len(synced), store.read_pin()) == (1, b"second\n")
+
+
+def test_i9_a_pin_that_is_found_is_on_the_disk_with_its_name_before_it_is_built_on(
+    store: FolderLogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who made it may have died before syncing the folder, and from then on only the file is synced."""
+    store.write_pin(b"first\n")
+    folders, files = list[Path](), list[int]()
+    monkeypatch.setattr(logstore, "sync_folder", folders.append)
+    monkeypatch.setattr(logstore, "sync_file", files.append)
+    assert store.read_pin() == b"first\n"
+    assert (folders, len(files)) == ([tmp_path / "heads"], 1)
 
 
 def test_the_pin_is_replaced_whole(store: FolderLogStore, tmp_path: Path) -> None:
