@@ -20,7 +20,7 @@ GAP: Final = 2_000
 """Rows without content that are kept as empty lines, so that a line has its row's number."""
 _BOOK: Final = ("spreadsheetml.sheet.main+xml", "ms-excel.sheet.macroenabled.main+xml")
 _DATES: Final = frozenset({*range(14, 23), *range(45, 48)})
-_LITERAL: Final = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.')
+_LITERAL: Final = re.compile(r'"[^"]*"?|\\.|\[[^\]]*\]?|_.|\*.')
 _EPOCHS: Final = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}  # noqa: DTZ001 - a table has no zone
 _DAYS: Final = 2_958_466
 """The days up to the year 10000."""
