@@ -3,9 +3,12 @@
 
 import asyncio
 import json
+import site
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -166,8 +169,21 @@ def test_i5_a_tool_writes_neither_home_nor_profile_nor_weights(studio: Path, pla
         construct(studio / "mine.yaml")
 
 
-@pytest.mark.parametrize("place", [Path(sys.prefix), Path(sys.prefix).parent, ROOT / "src" / "runner"])
-def test_i5_a_tool_writes_no_part_of_the_program(studio: Path, place: Path) -> None:
+PROGRAM = [
+    Path(sys.prefix),
+    Path(sys.prefix).parent,
+    ROOT / "src" / "runner",
+    Path(sys.base_prefix),
+    Path(sys.base_prefix, "lib"),
+    Path(sysconfig.get_path("stdlib"), "site-packages"),
+    Path(sysconfig.get_path("purelib"), "typer"),
+    Path(site.getusersitepackages()),
+    Path(site.getuserbase(), "bin"),
+]
+
+
+@pytest.mark.parametrize("place", PROGRAM)
+def test_i5_a_tool_writes_no_part_of_the_program_nor_of_its_python(studio: Path, place: Path) -> None:
     data = {
         "profile": "detached",
         "policy": {"grants": [{"tool": "write_file", "paths": [str(place)]}]},
@@ -176,6 +192,30 @@ def test_i5_a_tool_writes_no_part_of_the_program(studio: Path, place: Path) -> N
     (studio / "mine.yaml").write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(ConfigError, match="may write"):
         construct(studio / "mine.yaml")
+
+
+def test_i5_a_tool_writes_nothing_that_the_next_start_would_load_and_may_write_beside_it(
+    studio: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program of the practice may keep its documents beneath itself."""
+    host = ModuleType("host")
+    host.__file__ = str(studio / "package" / "host.py")
+    (studio / "package").mkdir()
+    named = profile(studio)
+    for grant in ({"path": str(studio / "notes")}, {"path": str(studio / "package")}):
+        data = json.loads(Path(named).read_text(encoding="utf-8"))
+        data["policy"]["grants"] = [{"tool": "write_file", "paths": [grant]}]
+        (studio / f"{Path(grant['path']).name}.json").write_text(json.dumps(data), encoding="utf-8")
+    construct(studio / "notes.json")
+    construct(studio / "package.json")
+    monkeypatch.setitem(sys.modules, "host", host)
+    with pytest.raises(ConfigError, match="may write"):
+        construct(studio / "package.json")
+    monkeypatch.syspath_prepend(str(studio))
+    construct(studio / "notes.json")
+    monkeypatch.syspath_prepend(str(studio / "notes"))
+    with pytest.raises(ConfigError, match="may write"):
+        construct(studio / "notes.json")
 
 
 def akaion(*arguments: str) -> tuple[int, str]:

@@ -6,15 +6,13 @@ grant means (P2).
 """
 
 import os
-import sys
 from collections.abc import Mapping
-from pathlib import Path
-from typing import Final
 
 from runner.assembly.blame import blame_of
 from runner.assembly.credentials import credential_file_of
 from runner.assembly.engines import weights_of
 from runner.assembly.places import own_folders, places_of
+from runner.assembly.program import program_paths
 from runner.assembly.rules import register_paths
 from runner.capability.home import akaion_home
 from runner.capability.profile import ProfileSource
@@ -24,9 +22,6 @@ from runner.kernel.errors import Mistake
 from runner.kernel.ports import Tool
 from runner.perimeter.grants import compile_policy
 from runner.perimeter.policy import Policy
-
-_PROGRAM: Final = Path(__file__).parents[1]
-"""The runner itself."""
 
 
 def policy_of(
@@ -42,7 +37,7 @@ def policy_of(
     registers = register_paths(config, source, places).values()
     local = config.inference.local
     weights = None if local is None else weights_of(local, ("inference", "local", "model"), source)
-    own = (places.trace, akaion_home(), source.path, weights, Path(sys.prefix), _PROGRAM)
+    own = (places.trace, akaion_home(), source.path, weights, *program_paths())
     unwritable = (*untouchable, *own, *registers)
     return compile_policy(
         config.policy.grants,

@@ -112,7 +112,7 @@ def _of_path(
     elif any(_overlap(path, other) for other in untouchable):
         yield (), "the perimeter's keys lie here", "grant a folder that does not hold them"
     elif unwritable is not None and any(_overlap(path, other) for other in unwritable):
-        fix = "grant a folder that holds neither profile, trace nor home, nor the program itself"
+        fix = "grant a folder that holds neither profile, trace nor home, nor the program and its Python"
         yield (), "the perimeter's own files lie here and this grant may write", fix
     elif unwritable is not None and entry.redactable:
         problem = "what a tool writes here would count as C1 once nothing is found in it"
