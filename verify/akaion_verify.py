@@ -1621,21 +1621,23 @@ def verify(
 
     `pin` is a file with the device's verifier key, `policies` are those of which each log must name one,
     `state` is a file of the auditor's, which this reads and does not write, and `witnesses` are files with
-    their verifier keys.
+    their verifier keys. In whichever order policies and witnesses are given, and how often, the report is the
+    same: a policy counts before its digest alone, and a witness once.
     """
     key, distrust = read_pin(folder, pin)
     seen, doubt = (None, None) if state is None else read_state(folder, state)
     read = [read_pin(folder, path, 4)[0] for path in witnesses]
-    seers = [seer for seer in read if seer is not None]
+    seers = list(dict.fromkeys(seer for seer in read if seer is not None))
     cosigned = read_cosigned(folder, seers)
-    book = Book(folder, key, {policy.digest: policy for policy in policies}, seen, cosigned)
+    known = sorted(policies, key=lambda policy: policy.grants is not None)
+    book = Book(folder, key, {policy.digest: policy for policy in known}, seen, cosigned)
     findings = book.read()
     heard = {seer for text, _, seer, _ in cosigned if text.startswith(f"{book.name}\n")}
     dumb = "witness-unusable" if None in read else None
     silent = None if heard.issuperset(seers) else "witness-silent"
     for code in filter(None, (distrust, doubt, dumb, silent)):
         findings.add(code)
-    return report_of(findings, policies, pinned=key is not None)
+    return report_of(findings, book.policies, pinned=key is not None)
 
 
 def weakest(headers: List[Body], member: str, order: Sequence[str]) -> Optional[str]:
@@ -1649,13 +1651,13 @@ def worst_first(codes: Sequence[str]) -> Tuple[str, List[str]]:
     return REASONS[ordered[0]][0] if ordered else "PASS", ordered
 
 
-def report_of(findings: Findings, policies: Sequence[Policy] = (), *, pinned: bool) -> Dict[str, object]:
+def report_of(findings: Findings, policies: Dict[str, Policy], *, pinned: bool) -> Dict[str, object]:
     """Turn findings into the report: verdict, reasons, what was seen, what is not claimed."""
     verdict, codes = worst_first(list(findings.reasons))
     found = [(code, findings.reasons[code]) for code in codes]
     headers, anchors = findings.headers, findings.anchors
     claims = [*NOT_CLAIMED, *([] if findings.covered else [ANCHORED if anchors else NOT_ANCHORED])]
-    replayed = {policy.digest for policy in policies if policy.grants is not None}
+    replayed = {digest for digest, policy in policies.items() if policy.grants is not None}
     named = {header["policy_digest"] for header in headers}
     tools = {(tool["name"], tool["trusted"]) for header in headers for tool in header["host_tools"]}
     return {
@@ -1975,13 +1977,13 @@ def main_compare(chosen: argparse.Namespace) -> int:
 
 def main_verify(chosen: argparse.Namespace) -> int:
     """Verify a book, print the report, keep the auditor's state, and return the exit code."""
-    policies = [*chosen.policy_digest, *chosen.policy]  # of one digest, the policy itself counts
+    policies = [*chosen.policy, *chosen.policy_digest]
     try:
         report = verify(chosen.folder, chosen.pin, policies, chosen.state, chosen.witness)
     except Exception:  # noqa: BLE001 - a defect of this program must read as a failure, never as a traceback
         findings = Findings()
         findings.add("verifier-fault")
-        report = report_of(findings, pinned=False)
+        report = report_of(findings, {}, pinned=False)
     gone = "" if os.access(chosen.folder, os.F_OK) else f": there is no folder {str(chosen.folder)!a}"
     print(json.dumps(report, indent=2) if chosen.json else describe(report).replace("\n", f"{gone}\n", 1))
     if chosen.state is not None:

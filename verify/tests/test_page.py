@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import itertools
 import json
 import re
 import shutil
@@ -142,6 +143,25 @@ def test_both_judge_each_log_by_its_own_policy(
     theirs, ours = both(page, folder, pin, policies=[getattr(test_policy, name).decode() for name in given])
     assert theirs == ours
     assert sum(ours["policies"].values()) == len(given)  # type: ignore[index]
+
+
+@pytest.mark.parametrize("others", [(), ("OTHER_DIGEST",), ("OTHER_DIGEST", "OTHER")], ids="+".join)
+def test_both_give_one_report_in_whichever_order_and_how_often_policies_are_given(
+    page: battery.Page, others: tuple[str, ...], folder: Path, pin: Path
+) -> None:
+    """S10: a digest that is named as well, before the policy or after it, does not stop the replay."""
+    test_policy.under_two_policies(folder, test_policy.LIES["allowed instead of asked"])
+    texts = [test_policy.POLICY.decode(), test_policy.DIGEST]
+    texts += [each if isinstance(each, str) else each.decode() for each in map(vars(test_policy).get, others)]
+    orders = [*itertools.permutations(texts), texts * 2]
+    reports = [report for order in orders for report in both(page, folder, pin, policies=order)]
+    assert all(report == reports[0] for report in reports)
+    codes = [*["policy-differs"][len(others) :], "decision-differs"]
+    assert [each["code"] for each in reports[0]["reasons"]] == codes  # type: ignore[index]
+    assert reports[0]["policies"] == {  # type: ignore[index]
+        test_policy.DIGEST: True,
+        test_policy.OTHER_DIGEST: "OTHER" in others,
+    }
 
 
 @pytest.mark.parametrize("line", ["nothing", "{}", '{"grants":[{}]}', '{"grants": []}'])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import subprocess
 import sys
@@ -175,6 +176,18 @@ def test_s10_each_log_is_judged_by_the_policy_that_its_header_names(folder: Path
     assert look(folder, pin, OTHER, POLICY) == [("decision-differs", 3)]
     under_two_policies(folder, RIGHT["asked"])
     assert look(folder, pin, POLICY, OTHER) == []
+
+
+def test_a_policy_counts_before_its_digest_alone_in_whichever_order_they_are_given(
+    folder: Path, pin: Path
+) -> None:
+    """S10: who names a digest as well, or names one twice, has not taken the policy back."""
+    under_two_policies(folder, LIES["allowed instead of asked"])
+    given = [av.parse_policy(POLICY), av.Policy(DIGEST), av.Policy(OTHER_DIGEST), av.parse_policy(OTHER)]
+    reports: list[Any] = [av.verify(folder, pin, each) for each in itertools.permutations(given)]
+    assert [each["code"] for each in reports[0]["reasons"]] == ["decision-differs"]
+    assert reports[0]["policies"] == {DIGEST: True, OTHER_DIGEST: True}
+    assert all(report == reports[0] for report in [*reports, av.verify(folder, pin, given * 2)])
 
 
 def test_the_command_takes_several_policies_and_says_which_ones_had_no_file(
