@@ -1564,9 +1564,10 @@ def read_cosigned(folder: Path, witnesses: Sequence[Key]) -> List[Cosigned]:
     A sidecar that cannot be read, or holds nothing by them, is as good as none.
     """
     found: List[Cosigned] = []
-    for path in sorted(folder.glob("*.witness"))[-MAX_SIDECARS:] if witnesses else ():
+    names = sorted(path.name for path in folder.glob("*") if path.name.endswith(".witness"))
+    for name in names[-MAX_SIDECARS:] if witnesses else ():
         try:
-            with open_regular(path, getattr(os, "O_NOFOLLOW", 0)) as file:
+            with open_regular(folder / name, getattr(os, "O_NOFOLLOW", 0)) as file:
                 notes = NOTE.findall(file.read(MAX_LINE).decode("utf-8"))
         except (OSError, ValueError):
             continue

@@ -240,6 +240,16 @@ def test_a_witness_pinned_inside_the_folder_is_refused(folder: Path, pin: Path, 
     assert (report["verdict"], codes(report)) == ("UNTRUSTED", [("witness-unusable", None, None)])
 
 
+def test_a_witness_pinned_twice_counts_once(folder: Path, pin: Path, witness: Path, tmp_path: Path) -> None:
+    logs = two_logs(folder)
+    sidecar(folder, cosigned(checkpoint(lines_of(logs))))
+    again = tmp_path / "again.vkey"
+    again.write_bytes(witness.read_bytes().removesuffix(b"\n"))
+    once = look(folder, pin, witness)
+    assert len(once["anchors"]) == 1  # type: ignore[arg-type]
+    assert look(folder, pin, witness, again, witness) == once
+
+
 def test_the_command_takes_several_witnesses(folder: Path, pin: Path, witness: Path, tmp_path: Path) -> None:
     logs = two_logs(folder)
     sidecar(folder, cosigned(checkpoint(lines_of(logs))))

@@ -220,6 +220,41 @@ def test_both_judge_what_a_witness_cosigned_alike(
     assert (len(found["anchors"]), found["verdict"]) == (anchored, verdict)  # type: ignore[index]
 
 
+SORTED = (
+    ".witness",
+    "B.witness",
+    "Q.WITNESS",
+    "a",
+    "a.witness",
+    "a.witness.witness",
+    "\ud7ff.witness",
+    "\ufffd.witness",
+    "\U00010000.witness",
+    "\U00010000\uffee.witness",
+    "\U00010001.witness",
+    "\U0010fffd.witness",
+)
+"""Names of files by their code points. By UTF-16 units the last four would come before U+FFFD."""
+
+
+def test_both_read_the_files_of_cosignatures_in_one_order_and_a_witness_pinned_twice_once(
+    page: battery.Page, folder: Path, pin: Path, tmp_path: Path
+) -> None:
+    checkpoint = test_anchors.checkpoint(test_anchors.lines_of(test_anchors.two_logs(folder)))
+    times = {name: test_anchors.SEEN_AT + at for at, name in enumerate(SORTED)}
+    for name in reversed(SORTED):
+        note = test_anchors.cosigned(checkpoint, seen_at=times[name])
+        (folder / name).write_text(note, encoding="utf-8")
+    vkey = test_anchors.witness_vkey(bb.public(test_anchors.WITNESS))
+    seers = [tmp_path / "w1.vkey", tmp_path / "the same.vkey"]
+    for seer, end in zip(seers, ("", "\n"), strict=True):
+        seer.write_text(vkey + end, encoding="ascii")
+    reports = [each for given in (seers[:1], seers) for each in both(page, folder, pin, witnesses=given)]
+    assert all(report == reports[0] for report in reports)
+    found = [anchor["time"] for anchor in reports[0]["anchors"]]  # type: ignore[index]
+    assert found == [time for name, time in times.items() if name.endswith(".witness")]
+
+
 def test_both_give_the_same_report_on_each_golden_book(page: battery.Page) -> None:
     if not battery.GOLDEN.is_dir():
         pytest.skip("the golden books are not beside this checkout")
