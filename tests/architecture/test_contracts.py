@@ -329,6 +329,7 @@ EXCUSED_NAMES = {
     ("perimeter/aside.py", "anyio"): {"fail_after", "to_thread.run_sync"},
     ("perimeter/asking.py", "anyio"): {"fail_after", "to_thread.run_sync"},
     ("perimeter/client.py", "anyio"): {"to_thread.run_sync"},
+    ("perimeter/completing.py", "anyio"): {"CancelScope", "create_task_group", "lowlevel.checkpoint"},
     ("perimeter/consent.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/embed.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/exchange.py", "anyio"): {"fail_after"},

@@ -124,6 +124,20 @@ def test_i4_a_denied_command_is_on_record_and_says_nothing_of_it(studio: Path) -
     assert verdict(book) == "PASS"
 
 
+@confined
+def test_p2_a_program_finds_the_bin_of_a_granted_folder_empty(studio: Path) -> None:
+    kept = studio / "one" / ".akaion-bin" / "20260301T000000Z-00000000"
+    kept.mkdir(parents=True)
+    (kept / "note.txt").write_text("Udienza before\n", encoding="utf-8")
+    named = profile(studio)
+    replies, _ = called(named, ("grep", "-r", "Udienza", "one"), ("ls", "-A", "-R", "one"))
+    assert replies[0].block.text == "one/note.txt:Udienza one"
+    assert "one/.akaion-bin:" in replies[1].block.text
+    assert "2026" not in replies[1].block.text
+    replies, _ = called(named, ("grep", "-r", "Udienza", "two"))
+    assert replies[0].block.text == "two/note.txt:Udienza two"
+
+
 def test_p3_a_shell_without_a_sandbox_makes_every_verdict_unverifiable(studio: Path) -> None:
     [reply, outside], book = called(
         profile(studio, sandbox="unrestricted"), ["cat", "one/note.txt"], ["cat", "/etc/passwd"]

@@ -18,6 +18,7 @@ from runner import open_profile
 from runner.adapters.cli.main import app
 from runner.agent.steps import StopReason
 from runner.assembly import construct
+from runner.capability.tools.beneath import Limits
 from runner.kernel.errors import ConfigError
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import ToolCall
@@ -243,6 +244,26 @@ def test_a_person_puts_back_what_a_tool_replaced_or_took_away(studio: Path) -> N
     assert akaion("bin", "restore", note["entry"], "--profile", named)[0] == 0
     assert (studio / "notes" / "a.txt").read_text(encoding="utf-8") == "to do"
     assert akaion("bin", "restore", note["entry"], "--profile", named)[0] != 0
+
+
+def test_a_person_finds_the_newest_of_more_than_a_tool_would_walk_through(studio: Path) -> None:
+    """What was lost sight of would be lost to whoever does not look by hand."""
+    named, kept, more = profile(studio), studio / "notes" / BIN, Limits().folders
+    for number in range(more):
+        (kept / f"20260301T{number:06}Z-00000000").mkdir(parents=True)
+        (kept / f"20260301T{number:06}Z-00000000" / "a.txt").touch()
+    (kept / "link").symlink_to(studio / "rossi")
+    (kept / "20260302T000000Z-00000000" / "sub").mkdir(parents=True)
+    (kept / "20260302T000000Z-00000000" / "sub" / "b.txt").write_text("newest", encoding="utf-8")
+    (studio / "notes" / "sub").mkdir()
+    found = json.loads(akaion("bin", "list", "-p", named, "--json")[1])
+    assert (len(found["kept"]), found["unlisted"]) == (more + 1, 1)
+    assert (found["kept"][-1]["file"], found["kept"][-1]["bytes"]) == ("notes/sub/b.txt", 6)
+    assert "not shown: 1 link" in akaion("bin", "list", "-p", named)[1]
+    assert akaion("bin", "restore", found["kept"][-1]["entry"], "-p", named)[0] == 0
+    assert (studio / "notes" / "sub" / "b.txt").read_text(encoding="utf-8") == "newest"
+    for name in ("", "..", "link", "20260303T000000Z-00000000", "link/file.txt"):
+        assert akaion("bin", "restore", name, "-p", named)[0] != 0
 
 
 def test_p2_nothing_is_put_back_through_a_link_or_over_a_folder(studio: Path) -> None:

@@ -33,6 +33,7 @@ from runner.kernel.ports import (
 from runner.kernel.web import parse_url
 from runner.perimeter.aside import aside
 from runner.perimeter.asking import ask_person
+from runner.perimeter.completing import to_its_end
 from runner.perimeter.fetching import NOT_PLAIN, Fetch, PageDenied, PageGate, fetch
 from runner.perimeter.flows import Reads
 from runner.perimeter.known import NOTHING_KNOWN, Known, provenance
@@ -62,6 +63,8 @@ from runner.perimeter.withhold import withhold, withhold_lines
 
 APPROVAL_LASTS_US: Final = 300_000_000
 """How long a granted approval may wait for its call: five minutes, in microseconds."""
+MAY_CHANGE: Final = frozenset({Effect.WRITE, Effect.HOST})
+"""The tools of which a call that began is waited for: one that only reads may be left to end by itself."""
 DENIED: Final = "denied: "
 """How a denial begins that a model is told."""
 UNBOUNDED: Final = Deny(
@@ -251,18 +254,33 @@ class SealedTools(Sealed):
         veil: Veil | None,
         named: bool,
     ) -> ToolReply:
-        trace, tool = self._workshop.trace, self._tools[call.tool]
         effect = self._workshop.policy.grants[call.tool].effect
-        granted = narrow(self._workshop.policy, call, context.matters)
-        reached = reach(self._workshop.policy, call, context.matters)
         started = records.ToolCall(
             call_id=decision.call_id,
             tool=decision.tool,
             args_commit=decision.args_commit,
             net=effect is Effect.NET,
         )
-        trace.append(started, task=task.id)
+        self._workshop.trace.append(started, task=task.id)
         await self._to_disk()
+        work = partial(self._done, call, decision, context, task, veil=veil, named=named)
+        return await (to_its_end(work) if effect in MAY_CHANGE else work())
+
+    async def _done(
+        self,
+        call: ToolCall,
+        decision: records.PolicyDecision,
+        context: _Seen,
+        task: Task,
+        *,
+        veil: Veil | None,
+        named: bool,
+    ) -> ToolReply:
+        """Run the tool, and return what came of it, which is on record."""
+        trace, tool = self._workshop.trace, self._tools[call.tool]
+        effect = self._workshop.policy.grants[call.tool].effect
+        granted = narrow(self._workshop.policy, call, context.matters)
+        reached = reach(self._workshop.policy, call, context.matters)
         status: Literal["ok", "error"] = "ok"
         rule = ""
         try:

@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """I1, I4, I8, I9, I12, P2: the order and the record of one tool call."""
 
+import asyncio
 import json
+import threading
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 
 from runner.kernel.errors import SealError, ToolError
@@ -51,6 +55,58 @@ async def test_i9_a_call_runs_only_after_its_records_are_sealed(
     assert decision["decision"] == "allow"
     assert decision["args_commit"] == started["args_commit"]
     assert decision["call_id"] == started["call_id"] == world.records("tool_result")[0]["call_id"]
+
+
+@pytest.mark.parametrize("by_the_loop", [False, True])
+@pytest.mark.parametrize("effect", [Effect.WRITE, Effect.HOST])
+async def test_i9_what_changes_something_has_ended_and_is_on_record_before_it_is_cancelled(
+    effect: Effect, by_the_loop: bool, make_world: Any, grant: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a file changes after the record of its task is closed."""
+    begun, cancelled, changed = threading.Event(), threading.Event(), []
+    tool = FakeTool(effect=effect)
+    world = make_world(grants={"fake": grant(tool)})
+
+    def slow(_: GrantedCall) -> ToolOutput:
+        begun.set()
+        assert cancelled.wait(20)
+        changed.append("it")
+        return ToolOutput(text="done")
+
+    monkeypatch.setattr(tool, "run", slow)
+
+    async def work() -> None:
+        with world.perimeter.task("q") as task:
+            await world.perimeter.seal_tools([tool]).call(call(task, path="files/a.txt"), task=task)
+
+    async def scoped() -> None:
+        with scope:
+            await work()
+        raise asyncio.CancelledError
+
+    scope = anyio.CancelScope()
+    running = asyncio.ensure_future(work() if by_the_loop else scoped())
+    await anyio.to_thread.run_sync(begun.wait)
+    cancel = running.cancel if by_the_loop else scope.cancel
+    cancel()
+    asyncio.get_running_loop().call_soon(asyncio.get_running_loop().call_soon, cancelled.set)
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert changed == ["it"]
+    assert [body["status"] for body in world.records("tool_result")] == ["ok"]
+    assert [body["outcome"] for body in world.records("task_end")] == ["cancelled"]
+
+
+async def test_i9_a_call_that_was_cancelled_before_it_began_changes_nothing(
+    make_world: Any, grant: Any
+) -> None:
+    tool = FakeTool(effect=Effect.WRITE)
+    world = make_world(grants={"fake": grant(tool)})
+    with anyio.CancelScope() as scope, world.perimeter.task("q") as task:
+        scope.cancel()
+        await world.perimeter.seal_tools([tool]).call(call(task, path="files/a.txt"), task=task)
+    assert scope.cancelled_caught
+    assert tool.calls == []
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import typer
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
 from runner.adapters.cli.screen import output, print_json, print_line
 from runner.assembly import construct
-from runner.capability.tools.restoring import kept_in, restore
+from runner.capability.tools.restoring import held_in, holds, restore
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Effect, Root
 
@@ -25,17 +25,21 @@ app: Final = typer.Typer(
 @app.command("list", epilog="Example:  akaion bin list --profile studio.yaml")
 def list_kept(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> None:
     """List what lies in the bins of the folders that the profile lets a tool write to, oldest first."""
-    found = [(root, kept) for root in _roots(profile) for kept in kept_in(root)]
+    bins = [(root, held_in(root)) for root in _roots(profile)]
+    found = [(root, kept) for root, held in bins for kept in held.kept]
+    unlisted = sum(held.unlisted for _, held in bins)
     if as_json:
         data = [
             {"entry": kept.entry, "folder": root.path, "file": kept.path, "bytes": kept.size}
             for root, kept in found
         ]
-        print_json({"kept": data})
+        print_json({"kept": data, "unlisted": unlisted})
         return
     for _, kept in found:
         print_line(output(), f"{kept.entry}  {kept.path} ({kept.size:,} bytes)")
-    if not found:
+    if unlisted:
+        print_line(output(), f"not shown: {unlisted:,} links, or folders that cannot be opened")
+    elif not found:
         print_line(output(), "nothing is in a bin")
 
 
@@ -46,7 +50,7 @@ def put_back(
     profile: ProfileOption = DEFAULT,
 ) -> None:
     """Put one file back to where it stood. What stands there now takes its place in the bin."""
-    holding = [root for root in _roots(profile) if any(kept.entry == entry for kept in kept_in(root))]
+    holding = [root for root in _roots(profile) if holds(root, entry)]
     if len(holding) != 1:
         raise ToolError("no bin of this profile has that name: see `akaion bin list`")
     print_line(output(), f"restored: {restore(holding[0], entry)}")

@@ -140,12 +140,12 @@ def _arguments(job: Job, ours: tuple[int, int, int]) -> Iterator[str]:
     yield from ("--size", str(job.limits.scratch_bytes), "--tmpfs", ENVIRONMENT["HOME"])
     for path in (*needs_of(job.program), *_there(_LOCALE, *job.data)):
         yield from ("--ro-bind", os.path.realpath(path), path)
-    for folder in job.hidden:
-        yield from ("--size", _NOTHING, "--tmpfs", str(folder), "--remount-ro", str(folder))
     yield from ("--dev-bind", "/dev/null", "/dev/null")
     yield from ("--dir", GRANTED)
     for granted in job.granted:
         yield from ("--ro-bind-fd", str(granted.handle), f"{GRANTED}/{granted.alias}")
+    for folder in job.hidden:
+        yield from ("--size", _NOTHING, "--tmpfs", str(folder), "--remount-ro", str(folder))
     yield from ("--remount-ro", "/", "--chdir", job.folder, "--", str(job.program), *job.arguments)
 
 

@@ -64,7 +64,8 @@ class Job:
     """A `program` of this system (absolute path), its arguments, the folder it starts in, what it may read.
 
     `folder` is beneath `GRANTED`. `data` are files of the system that the program needs beside its libraries;
-    one that is not there is left out. `hidden` are folders in those, which it finds empty.
+    one that is not there is left out. `hidden` are folders in those, or beneath `GRANTED`, which it finds
+    empty in a sandbox.
     """
 
     program: Path

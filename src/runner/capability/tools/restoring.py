@@ -7,16 +7,21 @@ link, and nothing is lost: what stands at the path changes places with what come
 
 import os
 import stat
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
-from runner.capability.tools.beneath import Beneath
+from runner.capability.tools.beneath import Beneath, Limits, NotThere, Walk
 from runner.capability.tools.names import BIN
 from runner.capability.tools.openers import FOLDER
 from runner.capability.tools.paths import virtual
 from runner.capability.tools.renames import exchange, move
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Root
+
+_UNLIMITED: Final = Limits(files=sys.maxsize, folders=sys.maxsize, depth=sys.maxsize, names=sys.maxsize)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,11 +33,28 @@ class Kept:
     size: int
 
 
-def kept_in(root: Root) -> tuple[Kept, ...]:
-    """Return what the bin of `root` holds, oldest first; raise `ToolError`."""
-    return tuple(
-        Kept(entry=entry, path=virtual(root, inner), size=size) for entry, inner, size in _files(root)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Held:
+    """What a bin holds, oldest first, and of how many names in it nothing can be said."""
+
+    kept: tuple[Kept, ...]
+    unlisted: int
+
+
+def held_in(root: Root) -> Held:
+    """Return what the bin of `root` holds, however much that is; raise `ToolError`."""
+    walk = _walk(root)
+    kept = (
+        Kept(entry=parts[0], path=virtual(root, parts[1:]), size=stamp[0])
+        for parts, stamp in zip(walk, walk.stamps, strict=True)
+        if parts[1:]
     )
+    return Held(kept=tuple(kept), unlisted=walk.skipped)
+
+
+def holds(root: Root, entry: str) -> bool:
+    """Return whether the bin of `root` has a file in `entry`; raise `ToolError`."""
+    return bool(_walk(root, entry).files)
 
 
 def restore(root: Root, entry: str) -> str:
@@ -40,8 +62,8 @@ def restore(root: Root, entry: str) -> str:
 
     A file that stands there now takes its place in the bin. Raises `ToolError`.
     """
-    found = [inner for each, inner, _ in _files(root) if each == entry]
-    if len(found) != 1:
+    found = [parts[1:] for parts in _walk(root, entry)]
+    if len(found) != 1 or not found[0]:
         raise ToolError("no one file lies there in the bin: see what does, and move it by hand")
     *inner, name = found[0]
     opened = Beneath(_bin_of(root)).opened
@@ -57,14 +79,12 @@ def restore(root: Root, entry: str) -> str:
     return virtual(root, found[0])
 
 
-def _files(root: Root) -> list[tuple[str, tuple[str, ...], int]]:
-    """Return entry, path beneath the root and size of each file in its bin."""
-    if not Path(root.path, BIN).is_dir():
-        return []
-    walk = Beneath(_bin_of(root)).walk()
-    return [
-        (parts[0], parts[1:], stamp[0]) for parts, stamp in zip(walk, walk.stamps, strict=True) if parts[1:]
-    ]
+def _walk(root: Root, *entry: str) -> Walk:
+    """Return the files in the bin of `root`, or in one `entry` of it. Who takes from a bin sees all of it."""
+    with suppress(NotThere):
+        if Path(root.path, BIN).is_dir():
+            return Beneath(_bin_of(root), limits=_UNLIMITED).walk(entry)
+    return Walk(files=(), skipped=0, cut=False)
 
 
 def _bin_of(root: Root) -> Root:

@@ -3,11 +3,12 @@
 
 Owns what a model is offered and what it is told afterwards. Leaves what may be run to the policy, by the same
 rules that are read here once more; confinement of paths to `beneath`, and of the program to a launcher.
-Invariants P2 (the program gets the granted folders that the call names, read-only, and nothing else) and I12
-(a refusal repeats nothing that a model chose).
+Invariants P2 (the program gets the granted folders that the call names, read-only and with an empty bin, and
+nothing else) and I12 (a refusal repeats nothing that a model chose).
 """
 
 import os
+import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Final
 from runner.capability.sandbox.loading import find_program
 from runner.capability.sandbox.port import GRANTED, Granted, Job, Launcher, Ran
 from runner.capability.tools.beneath import Beneath
+from runner.capability.tools.names import BIN
 from runner.capability.tools.pages import PATH, check_names
 from runner.capability.tools.paths import resolve
 from runner.kernel.commands import (
@@ -88,12 +90,14 @@ class Shell:
             raise ToolError(f"the program {command.rules.name} is not installed here")
         folder, reached = _checked(command, roots)
         with ExitStack() as stack:
+            granted = [stack.enter_context(_opened(root)) for root in reached]
             job = Job(
                 program=program,
                 arguments=command.arguments,
-                granted=[stack.enter_context(_opened(root)) for root in reached],
+                granted=granted,
                 folder=folder,
                 data=[Path(each) for each in command.rules.data],
+                hidden=[Path(GRANTED, each.alias, BIN) for each in granted if _has_bin(each.handle)],
             )
             return self._launcher.run(job)
 
@@ -124,6 +128,14 @@ def _opened(root: Root) -> Iterator[Granted]:
         yield Granted(alias=root.alias, path=root.path, handle=handle)
     finally:
         os.close(handle)
+
+
+def _has_bin(folder: int) -> bool:
+    """Return whether a bin stands at the top of what `folder` is a handle of."""
+    try:
+        return stat.S_ISDIR(os.stat(BIN, dir_fd=folder, follow_symlinks=False).st_mode)
+    except OSError:
+        return False
 
 
 def _output(ran: Ran) -> ToolOutput:
