@@ -10,10 +10,11 @@ import anyio
 import anyio.to_thread
 import pytest
 
-from runner.kernel.errors import SealError, ToolError
+from runner.kernel.errors import SealError, ToolError, TraceError
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import ToolCall
 from runner.kernel.ports import FOREIGN, Effect, GrantedCall, Root, ToolOutput
+from runner.perimeter.completing import to_its_end
 from runner.perimeter.toolbox import APPROVAL_LASTS_US
 from runner.testing import FakeTool, MemoryLogFile, ScriptedApprover
 
@@ -97,16 +98,25 @@ async def test_i9_what_changes_something_has_ended_and_is_on_record_before_it_is
     assert [body["outcome"] for body in world.records("task_end")] == ["cancelled"]
 
 
-async def test_i9_a_call_that_was_cancelled_before_it_began_changes_nothing(
-    make_world: Any, grant: Any
-) -> None:
-    tool = FakeTool(effect=Effect.WRITE)
-    world = make_world(grants={"fake": grant(tool)})
-    with anyio.CancelScope() as scope, world.perimeter.task("q") as task:
+async def test_i9_what_was_cancelled_before_it_began_does_not_begin() -> None:
+    begun = []
+
+    async def work() -> None:
+        begun.append("it")
+
+    with anyio.CancelScope() as scope:
         scope.cancel()
-        await world.perimeter.seal_tools([tool]).call(call(task, path="files/a.txt"), task=task)
+        await to_its_end(work)
     assert scope.cancelled_caught
-    assert tool.calls == []
+    assert begun == []
+
+
+async def test_what_is_waited_for_raises_what_it_raises() -> None:
+    async def work() -> None:
+        raise TraceError("the record cannot be written")
+
+    with pytest.raises(TraceError, match="cannot be written"):
+        await to_its_end(work)
 
 
 @pytest.mark.parametrize(
