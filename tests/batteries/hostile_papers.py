@@ -21,6 +21,7 @@ from papers import (
     W,
     der,
     docx,
+    links_of,
     multipart,
     odt,
     p7m,
@@ -54,7 +55,8 @@ class Trap:
 def _xml_bomb(declared: str) -> bytes:
     kinds = {"word/document.xml": WORD + "document.main+xml"}
     said = f'<?xml version="1.0"?><!DOCTYPE d [{declared}]><w:document {W}><w:body><w:p><w:t>&a;</w:t></w:p></w:body></w:document>'
-    return zipped({"[Content_Types].xml": types_of(kinds), "word/document.xml": said})
+    root = links_of(("officeDocument", "word/document.xml"))
+    return zipped({"[Content_Types].xml": types_of(kinds), "_rels/.rels": root, "word/document.xml": said})
 
 
 def _laughs() -> str:

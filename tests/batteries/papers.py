@@ -14,6 +14,10 @@ from pdfmaker import file_of, flate, packed_file, pages_of, shown, stream, unico
 
 W = 'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"'
 TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
+S = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+MC = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+SHAPE = "http://schemas.microsoft.com/office/word/2010/wordprocessingShape"
+LINKS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 ODF = "urn:oasis:names:tc:opendocument:xmlns"
 LETTER = (
     "Perché l'università è così",
@@ -51,6 +55,16 @@ def types_of(parts: Mapping[str, str]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?><Types xmlns="{TYPES}">{said}</Types>'
 
 
+def links_of(*links: tuple[str, str]) -> str:
+    """Return relationships: the kind and the target of each; the first is `rId1`."""
+    said = "".join(
+        f'<Relationship Id="rId{at}" Type="{LINKS}/{kind}" Target="{target}"/>'
+        for at, (kind, target) in enumerate(links, start=1)
+    )
+    space = "http://schemas.openxmlformats.org/package/2006/relationships"
+    return f'<Relationships xmlns="{space}">{said}</Relationships>'
+
+
 WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml."
 SHEET = "application/vnd.openxmlformats-officedocument.spreadsheetml."
 
@@ -61,12 +75,25 @@ def paragraph(text: str, properties: str = "") -> str:
 
 
 def docx(body: str, more: Mapping[str, tuple[str, str | bytes]] | None = None) -> bytes:
-    """Return a DOCX with `body`, and `more` parts: name to content type and content."""
+    """Return a DOCX with `body`, and `more` parts: name to content type and content.
+
+    Each of them that is a part of Word's belongs to the document.
+    """
     more = more or {}
     kinds = {"word/document.xml": WORD + "document.main+xml"}
     kinds |= {name: kind for name, (kind, _) in more.items()}
     document = f'<?xml version="1.0" encoding="UTF-8"?><w:document {W}><w:body>{body}</w:body></w:document>'
-    parts: dict[str, str | bytes] = {"[Content_Types].xml": types_of(kinds), "word/document.xml": document}
+    inner = [
+        (kind.removeprefix(WORD).removesuffix("+xml"), name.removeprefix("word/"))
+        for name, (kind, _) in more.items()
+        if kind.startswith(WORD)
+    ]
+    parts: dict[str, str | bytes] = {
+        "[Content_Types].xml": types_of(kinds),
+        "_rels/.rels": links_of(("officeDocument", "word/document.xml")),
+        "word/document.xml": document,
+        "word/_rels/document.xml.rels": links_of(*inner),
+    }
     return zipped(parts | {name: content for name, (_, content) in more.items()})
 
 
@@ -100,19 +127,19 @@ def xlsx(
     listed = "".join(
         f'<sheet name="{title}" sheetId="{at}" r:id="rId{at}"/>' for at, title in enumerate(sheets, start=1)
     )
-    links = "".join(
-        f'<Relationship Id="rId{at}" Target="worksheets/sheet{at}.xml"/>' for at in range(1, len(sheets) + 1)
-    )
+    links = [("worksheet", f"worksheets/sheet{at}.xml") for at in range(1, len(sheets) + 1)]
+    links += [("sharedStrings", "sharedStrings.xml"), ("styles", "styles.xml")]
     texts = "".join(f"<si><t>{text}</t></si>" for text in strings)
     parts: dict[str, str | bytes] = {
         "[Content_Types].xml": types_of(kinds),
-        "xl/workbook.xml": f'<workbook xmlns:r="urn:r"><sheets>{listed}</sheets></workbook>',
-        "xl/_rels/workbook.xml.rels": f"<Relationships>{links}</Relationships>",
-        "xl/sharedStrings.xml": f"<sst>{texts}</sst>",
-        "xl/styles.xml": f"<styleSheet>{styles}</styleSheet>",
+        "_rels/.rels": links_of(("officeDocument", "xl/workbook.xml")),
+        "xl/workbook.xml": f'<workbook {S} xmlns:r="{LINKS}"><sheets>{listed}</sheets></workbook>',
+        "xl/_rels/workbook.xml.rels": links_of(*links),
+        "xl/sharedStrings.xml": f"<sst {S}>{texts}</sst>",
+        "xl/styles.xml": f"<styleSheet {S}>{styles}</styleSheet>",
     }
     for name, rows in zip(names, sheets.values(), strict=True):
-        parts[name] = f"<worksheet><sheetData>{rows}</sheetData></worksheet>"
+        parts[name] = f"<worksheet {S}><sheetData>{rows}</sheetData></worksheet>"
     return zipped(parts | dict(more or {}))
 
 
@@ -281,7 +308,7 @@ def _letters() -> list[Paper]:
     )
     deleted = "<w:p><w:del><w:r><w:delText>segreto cancellato</w:delText></w:r></w:del><w:r><w:t>resta</w:t></w:r></w:p>"
     box = (
-        '<w:p><w:r><mc:AlternateContent xmlns:mc="urn:mc"><mc:Choice><w:txbxContent>' + paragraph("riquadro")
+        "<w:p><w:r>" + f'<mc:AlternateContent {MC} xmlns:wps="{SHAPE}">' + '<mc:Choice Requires="wps"><w:txbxContent>' + paragraph("riquadro")
         + "</w:txbxContent></mc:Choice><mc:Fallback><w:t>riquadro doppio</w:t></mc:Fallback></mc:AlternateContent></w:r></w:p>"
     )  # fmt: skip
     around: dict[str, tuple[str, str | bytes]] = {

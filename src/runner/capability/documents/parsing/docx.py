@@ -5,29 +5,33 @@ Headers stand first; notes, comments and footers last. What is marked as deleted
 formula or a field was made from is not. Source: ISO/IEC 29500-1, chapter 17.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from runner.capability.documents.parsing.draft import Draft
 from runner.capability.documents.parsing.markup import read_xml
-from runner.capability.documents.parsing.office import Archive
+from runner.capability.documents.parsing.office import Archive, Link, only
 from runner.capability.documents.words import Note
 
-_BEFORE: Final = ("header+xml",)
-_MAIN: Final = ("wordprocessingml.document.main+xml", "ms-word.document.macroenabled.main+xml")
-_AFTER: Final = ("footnotes+xml", "endnotes+xml", "comments+xml", "footer+xml")
-_SKIPPED: Final = frozenset({"del", "moveFrom", "Fallback", "tabs", "instrText", "delText"})
+_NOTES: Final = ("footnotes", "endnotes", "comments")
+_SKIPPED: Final = frozenset({"w:del", "w:moveFrom", "w:tabs", "w:instrText", "w:delText"})
+_TEXT: Final = frozenset({"w:t", "m:t", "a:t"})
 _OFF: Final = frozenset({"0", "false", "off"})
-_INLINE: Final = {"tab": "\t", "cr": "\n", "noBreakHyphen": "-", "ptab": "\t"}
+_INLINE: Final = {"w:tab": "\t", "w:cr": "\n", "w:noBreakHyphen": "-", "w:ptab": "\t"}
 
 
 def parse(archive: Archive, draft: Draft) -> None:
     """Read `archive`; raise `Unreadable`, `Full`."""
     draft.page()
-    for types in (_BEFORE, _MAIN, _AFTER):
-        for name in archive.parts(*types):
-            read_xml(archive.read(name), Body(draft))
+    links = archive.links(archive.main)
+    notes = [part for kind in _NOTES if (part := only(links, kind)) is not None]
+    for part in (*_all(links, "header"), archive.main, *notes, *_all(links, "footer")):
+        read_xml(archive.read(part), Body(draft))
     archive.note_rest()
+
+
+def _all(links: Iterable[Link], kind: str) -> list[str]:
+    return sorted({link.part for link in links if link.kind == kind})
 
 
 class Body:
@@ -45,24 +49,25 @@ class Body:
         """An element begins."""
         if self._skipping or name in _SKIPPED:
             self._skipping += 1
-            self._draft.note(Note.DELETED, int(name == "del" and self._skipping == 1))
+            self._draft.note(Note.DELETED, int(name == "w:del" and self._skipping == 1))
             return
+        self._reading = self._reading or name in _TEXT
         match name:
-            case "t":
-                self._reading = True
-            case "br" if attributes.get("type") == "page":
+            case "w:altChunk":
+                self._draft.note(Note.EMBEDDED)
+            case "w:br" if attributes.get("w:type") == "page":
                 self._break()
-            case "br":
+            case "w:br" | "a:br":
                 self._said.append("\n")
-            case "pageBreakBefore" if attributes.get("val") not in _OFF:
+            case "w:pageBreakBefore" if attributes.get("w:val") not in _OFF:
                 self._break()
-            case "sectPr":
+            case "w:sectPr":
                 self._section = True
-            case "type" if self._section and attributes.get("val") == "continuous":
+            case "w:type" if self._section and attributes.get("w:val") == "continuous":
                 self._section = False
-            case "tr":
+            case "w:tr":
                 self._rows.append([])
-            case "tc" if self._rows:
+            case "w:tc" if self._rows:
                 self._rows[-1].append([])
             case _:
                 self._said.append(_INLINE.get(name, ""))
@@ -72,12 +77,11 @@ class Body:
         if self._skipping:
             self._skipping -= 1
             return
+        self._reading = self._reading and name not in _TEXT
         match name:
-            case "t":
-                self._reading = False
-            case "p":
+            case "w:p" | "a:p":
                 self._paragraph()
-            case "tr" if self._rows:
+            case "w:tr" if self._rows:
                 self._say("\t".join(" ".join(cell) for cell in self._rows.pop()))
             case _:
                 pass

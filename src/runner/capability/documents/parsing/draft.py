@@ -69,11 +69,30 @@ class Draft:
         """Add `text` as exactly one line, however long; raise `Full`."""
         if not self.pages:
             self.page()
+        self.pages[-1].append(self._counted(text))
+
+    def row_at(self, number: int, text: str) -> None:
+        """Add `text` as the line `number` of this page, from 1, which must be empty or still to come.
+
+        Raises `Unreadable` if something stands there, `Full`.
+        """
+        page = self.pages[-1]
+        for _ in range(number - 1 - len(page)):
+            self.row("")
+        if number > len(page):
+            self.row(text)
+        elif page[number - 1]:
+            raise Unreadable(Reason.AMBIGUOUS)
+        else:
+            page[number - 1] = self._counted(text)
+
+    def _counted(self, text: str) -> str:
+        """Return `text` as it stands on a line; raise `Full`."""
         clean = _CONTROLS.sub("", _LINE_END.sub(" ", text)).rstrip()
         self._characters += len(clean) + LINE
         if self._characters > CHARACTERS:
             raise Full
-        self.pages[-1].append(clean)
+        return clean
 
     def note(self, note: Note, count: int = 1) -> None:
         """Say that something was not read."""

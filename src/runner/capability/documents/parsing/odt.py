@@ -10,7 +10,7 @@ from runner.capability.documents.parsing.office import Archive
 from runner.capability.documents.words import Note, Reason
 
 _SPACES: Final = 100
-_SKIPPED: Final = frozenset({"tracked-changes", "sequence-decls", "Fallback", "scripts", "forms"})
+_SKIPPED: Final = frozenset({"text:tracked-changes", "text:sequence-decls", "office:scripts", "office:forms"})
 _MANIFEST: Final = "META-INF/manifest.xml"
 
 
@@ -41,25 +41,25 @@ class Body:
         """An element begins."""
         if self._skipping or name in _SKIPPED:
             self._skipping += 1
-            self._draft.note(Note.DELETED, int(name == "deletion"))
+            self._draft.note(Note.DELETED, int(name == "text:deletion"))
             return
         match name:
-            case "style":
-                self._style = attributes.get("name", "")
-            case "paragraph-properties":
+            case "style:style":
+                self._style = attributes.get("style:name", "")
+            case "style:paragraph-properties":
                 self._learn(attributes)
-            case "p" | "h":
-                self._begin(attributes.get("style-name", ""))
-            case "tab":
+            case "text:p" | "text:h":
+                self._begin(attributes.get("text:style-name", ""))
+            case "text:tab":
                 self._said.append("\t")
-            case "line-break":
+            case "text:line-break":
                 self._said.append("\n")
-            case "s":
-                count = attributes.get("c", "1")
+            case "text:s":
+                count = attributes.get("text:c", "1")
                 self._said.append(" " * min(int(count) if count.isdecimal() else 1, _SPACES))
-            case "table-row":
+            case "table:table-row":
                 self._rows.append([])
-            case "table-cell" if self._rows:
+            case "table:table-cell" if self._rows:
                 self._rows[-1].append([])
             case _:
                 pass
@@ -70,9 +70,9 @@ class Body:
             self._skipping -= 1
             return
         match name:
-            case "p" | "h" if self._outer:
+            case "text:p" | "text:h" if self._outer:
                 self._finish()
-            case "table-row" if self._rows:
+            case "table:table-row" if self._rows:
                 self._say("\t".join(" ".join(cell) for cell in self._rows.pop()))
             case _:
                 pass
@@ -85,9 +85,9 @@ class Body:
             self._said.append(lead + " ".join(text.split()) + trail)
 
     def _learn(self, attributes: Mapping[str, str]) -> None:
-        if attributes.get("break-before") == "page":
+        if attributes.get("fo:break-before") == "page":
             self._before.add(self._style)
-        if attributes.get("break-after") == "page":
+        if attributes.get("fo:break-after") == "page":
             self._after.add(self._style)
 
     def _begin(self, style: str) -> None:

@@ -8,17 +8,15 @@ as one. Source: ISO/IEC 29500-1, chapter 18; the numbers of the built-in formats
 import re
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from posixpath import join, normpath
 from typing import Final
 
 from runner.capability.documents.parsing.draft import Draft, Unreadable
 from runner.capability.documents.parsing.markup import read_xml
-from runner.capability.documents.parsing.office import Archive
+from runner.capability.documents.parsing.office import Archive, only
 from runner.capability.documents.words import Note, Reason
 
 GAP: Final = 2_000
 """Rows without content that are kept as empty lines, so that a line has its row's number."""
-_BOOK: Final = ("spreadsheetml.sheet.main+xml", "ms-excel.sheet.macroenabled.main+xml")
 _DATES: Final = frozenset({*range(14, 23), *range(45, 48)})
 _LITERAL: Final = re.compile(r'"[^"]*"?|\\.|\[[^\]]*\]?|_.|\*.')
 _EPOCHS: Final = {False: datetime(1899, 12, 30), True: datetime(1904, 1, 1)}  # noqa: DTZ001 - a table has no zone
@@ -28,21 +26,17 @@ _DAYS: Final = 2_958_466
 
 def parse(archive: Archive, draft: Draft) -> None:
     """Read `archive`; raise `Unreadable`, `Full`."""
-    books = archive.parts(*_BOOK)
-    if len(books) != 1:
-        raise Unreadable(Reason.AMBIGUOUS)
-    book, links, strings, styles = _Book(), _Links(), _Strings(), _Styles()
-    read_xml(archive.read(books[0]), book)
-    folder, _, name = books[0].rpartition("/")
-    read_xml(archive.read(join(folder, "_rels", f"{name}.rels")), links)
-    for events, kind in ((strings, "sharedstrings+xml"), (styles, "spreadsheetml.styles+xml")):
-        for part in archive.parts(kind):
-            read_xml(archive.read(part), events)
+    book, strings, styles = _Book(), _Strings(), _Styles()
+    read_xml(archive.read(archive.main), book)
+    links = archive.links(archive.main)
+    for events, kind in ((strings, "sharedStrings"), (styles, "styles")):
+        if (shared := only(links, kind)) is not None:
+            read_xml(archive.read(shared), events)
+    parts = {link.id: link.part for link in links}
     for title, link in book.sheets:
-        target = links.found.get(link, "")
-        part = target.removeprefix("/") if target.startswith("/") else normpath(join(folder, target))
         draft.page()
-        if part not in archive.names:
+        part = parts.get(link)
+        if part is None:
             raise Unreadable(Reason.BROKEN)
         cells = _Cells(strings.found, styles.dates, epoch=_EPOCHS[book.since_1904], draft=draft)
         read_xml(archive.read(part), cells)
@@ -71,21 +65,10 @@ class _Book(_Events):
         self.since_1904 = False
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == "sheet":
-            self.sheets.append((attributes.get("name", ""), attributes.get("id", "")))
-        if name == "workbookPr":
+        if name == "s:sheet":
+            self.sheets.append((attributes.get("name", ""), attributes.get("r:id", "")))
+        if name == "s:workbookPr":
             self.since_1904 = attributes.get("date1904") in ("1", "true")
-
-
-class _Links(_Events):
-    """Where links lead."""
-
-    def __init__(self) -> None:
-        self.found: dict[str, str] = {}
-
-    def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == "Relationship" and attributes.get("TargetMode") != "External":
-            self.found[attributes.get("Id", "")] = attributes.get("Target", "")
 
 
 class _Strings(_Events):
@@ -98,13 +81,13 @@ class _Strings(_Events):
         self._phonetic = False
 
     def start(self, name: str, _: Mapping[str, str]) -> None:
-        self._reading = name == "t" and not self._phonetic
-        self._phonetic = self._phonetic or name == "rPh"
+        self._reading = name == "s:t" and not self._phonetic
+        self._phonetic = self._phonetic or name == "s:rPh"
 
     def end(self, name: str) -> None:
         self._reading = False
-        self._phonetic = self._phonetic and name != "rPh"
-        if name == "si":
+        self._phonetic = self._phonetic and name != "s:rPh"
+        if name == "s:si":
             self.found.append("".join(self._said))
             self._said.clear()
 
@@ -122,18 +105,18 @@ class _Styles(_Events):
         self._cells = False
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
-        if name == "numFmt":
+        if name == "s:numFmt":
             code = _LITERAL.sub("", attributes.get("formatCode", "")).lower()
             self._own[attributes.get("numFmtId", "")] = any(letter in code for letter in "dy")
-        if name == "cellXfs":
+        if name == "s:cellXfs":
             self._cells = True
-        if name == "xf" and self._cells:
+        if name == "s:xf" and self._cells:
             number = attributes.get("numFmtId", "")
             built_in = number.isdecimal() and len(number) < len("10000") and int(number) in _DATES
             self.dates.append(self._own.get(number, built_in))
 
     def end(self, name: str) -> None:
-        self._cells = self._cells and name != "cellXfs"
+        self._cells = self._cells and name != "s:cellXfs"
 
 
 class _Cells(_Events):
@@ -153,26 +136,25 @@ class _Cells(_Events):
 
     def start(self, name: str, attributes: Mapping[str, str]) -> None:
         match name:
-            case "row":
+            case "s:row":
                 said = attributes.get("r", "")
-                self._number = (
-                    int(said) if said.isdecimal() and len(said) < len("10000000") else self._number + 1
-                )
-            case "c":
+                number = int(said) if said.isdecimal() and len(said) < len("10000000") else 0
+                self._number = number or self._number + 1
+            case "s:c":
                 self._kind, self._style = attributes.get("t", "n"), attributes.get("s", "")
-            case "v" | "t":
+            case "s:v" | "s:t":
                 self._reading = True
             case _:
                 pass
 
     def end(self, name: str) -> None:
         self._reading = False
-        if name == "c":
+        if name == "s:c":
             value = self._value("".join(self._said))
             self._said.clear()
             if value:
                 self._row.append(value)
-        if name == "row" and self._row:
+        if name == "s:row" and self._row:
             self._emit("\t".join(self._row))
             self._row.clear()
 
@@ -181,13 +163,10 @@ class _Cells(_Events):
             self._said.append(text)
 
     def _emit(self, line: str) -> None:
-        missing = self._number - 1 - len(self._draft.pages[-1])
-        if missing > GAP:
+        if self._number - len(self._draft.pages[-1]) > GAP + 1:
             self._draft.note(Note.FAR_ROWS)
             return
-        for _ in range(missing):
-            self._draft.row("")
-        self._draft.row(line)
+        self._draft.row_at(self._number, line)
 
     def _value(self, said: str) -> str:
         match self._kind:
