@@ -1768,9 +1768,7 @@ def file_argument(text: str) -> Path:
     try:
         open_regular(Path(text)).close()
     except OSError as error:
-        raise argparse.ArgumentTypeError(
-            f"cannot read the file {text!a}: {error.strerror or error}"
-        ) from None
+        raise argparse.ArgumentTypeError(f"cannot read {text!a}: {error.strerror or error}") from None
     return Path(text)
 
 
@@ -2008,10 +2006,12 @@ OPERANDS: Dict[str, Tuple[Callable[[str], object], str]] = {
     "log": (int, "the number of the log"),
     "seq": (int, "the number of the line, from 0"),
 }
-REPEATABLE: Dict[str, Tuple[Callable[[str], object], str]] = {
-    "--policy": (policy_argument, "file with a policy, to repeat by it each decision under it (S10)"),
-    "--policy-digest": (digest_argument, "a policy that a log may be under (S6), 64 hex digits"),
-    "--witness": (file_argument, "file with the verifier key of a witness whose cosignatures count"),
+OPTIONS: Dict[str, Tuple[Callable[[str], object], str]] = {
+    "--pin": (file_argument, "file with the device's verifier key, got elsewhere"),
+    "--policy": (policy_argument, "file with a policy, to repeat each decision under it (S10); repeatable"),
+    "--policy-digest": (digest_argument, "a policy that a log may be under (S6), 64 hex digits; repeatable"),
+    "--witness": (file_argument, "file with the key of a witness whose cosignatures count; repeatable"),
+    "--state": (Path, "your file of what you saw: checked, then brought on"),
 }
 
 
@@ -2026,19 +2026,19 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
     for name in operands:
         convert, meaning = OPERANDS[name]
         parser.add_argument(name, type=convert, help=meaning)
+    for name, (convert, meaning) in OPTIONS.items():
+        if command == "verify" or (name == "--pin" and command != "prove"):
+            parser.add_argument(name, type=convert, action="append", default=[], help=meaning)
     if command != "prove":
-        parser.add_argument(
-            "--pin", type=file_argument, help="file with the device's verifier key, got elsewhere"
-        )
         parser.add_argument("--json", action="store_true", help="print the report as JSON")
-    if command == "verify":
-        for name, (convert, meaning) in REPEATABLE.items():
-            parser.add_argument(
-                name, type=convert, action="append", default=[], help=f"{meaning}; repeatable"
-            )
-        parser.add_argument("--state", type=Path, help="your file of what you saw: checked, then brought on")
     parser.add_argument("--version", action="version", version=VERSION)
-    return run(parser.parse_args(given))
+    chosen = parser.parse_args(given)
+    for single in ("pin", "state"):  # of two the last would count, and nothing would say so
+        values = getattr(chosen, single, [])
+        if len(values) > 1:
+            parser.error(f"--{single} may be given once")
+        setattr(chosen, single, values[0] if values else None)
+    return run(chosen)
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ def test_i7_a_pipe_as_a_pin_is_refused_and_holds_nobody(folder: Path, pin: Path)
     os.mkfifo(pin)
     done = run(folder, "--pin", pin)
     assert (done.returncode, done.stdout) == (64, "")
-    assert f"argument --pin: cannot read the file {str(pin)!r}: not a regular file" in done.stderr
+    assert f"argument --pin: cannot read {str(pin)!r}: not a regular file" in done.stderr
 
 
 @pytest.mark.parametrize("arguments", [[], ["a", "b"], ["a", "--nonsense"], ["a", "--policy-digest", "xyz"]])
@@ -107,7 +107,27 @@ def test_a_file_that_is_not_there_is_a_mistake_of_usage_and_accuses_nobody(
     for name, problem in (("no-such.file", "No such file or directory"), (tmp_path, "not a regular file")):
         done = run(folder, "--pin", pin, option, name)
         assert (done.returncode, done.stdout) == (64, "")
-        assert f"argument {option}: cannot read the file {str(name)!r}: {problem}" in done.stderr
+        assert f"argument {option}: cannot read {str(name)!r}: {problem}" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["verify", "check", "compare"])
+def test_a_second_pin_is_wrong_usage_whichever_is_first(command: str, folder: Path, pin: Path) -> None:
+    """Else the last would count, and the answer hang on the order of two options."""
+    LogBuilder().open().close().write(folder)
+    other = folder.parent / "other.vkey"
+    other.write_text(bb.vkey(bb.DEVICE_NAME, bb.public(bb.secret("another"))), encoding="ascii")
+    operands = [folder, folder] if command == "compare" else [folder]
+    for pins in ((pin, other), (other, pin)):
+        done = run(command, *operands, "--pin", pins[0], f"--pin={pins[1]}")
+        assert (done.returncode, done.stdout, "--pin may be given once" in done.stderr) == (64, "", True)
+
+
+def test_a_second_state_is_wrong_usage_and_neither_is_written(folder: Path, pin: Path) -> None:
+    LogBuilder().open().close().write(folder)
+    states = [folder.parent / "one.state", folder.parent / "two.state"]
+    done = run(folder, "--pin", pin, "--state", states[0], "--state", states[1])
+    assert (done.returncode, "--state may be given once" in done.stderr) == (64, True)
+    assert not any(state.exists() for state in states)
 
 
 @pytest.mark.parametrize("command", ["check", "compare"])
