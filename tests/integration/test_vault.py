@@ -51,7 +51,26 @@ def test_index_counts_and_says_why_files_are_unread(profile: str) -> None:
     (reason,) = data["unread"]
     assert "not text" in reason
     assert json.loads(akaion("index", "--profile", profile, "--json")[1])["same"] == 3
-    assert "Unread" in akaion("index", "--profile", profile)[1]
+    assert data["unread_files"] == [{"file": "one/foto.png", "why": reason}]
+    said = akaion("index", "--profile", profile)[1]
+    assert "Unread" in said
+    assert "one/foto.png" in said
+
+
+def test_index_names_ten_files_and_json_all(profile: str) -> None:
+    for number in range(11):
+        (Path(profile).parent / "two" / f"foto{number:02}.png").write_bytes(b"\x89PNG\0")
+    said = akaion("index", "--profile", profile)[1]
+    assert (said.count(".png"), "2 more: --json names all" in said) == (10, True)
+    assert len(json.loads(akaion("index", "--profile", profile, "--json")[1])["unread_files"]) == 12
+
+
+def test_a_file_found_by_its_name_only_is_marked(profile: str) -> None:
+    """Its first line is shown, and has none of the words."""
+    (Path(profile).parent / "two" / "disdetta.txt").write_text("Intestazione.\n", encoding="utf-8")
+    said = akaion("search", "--profile", profile, "disdetta")[1]
+    assert "found by its name: this line has none of the words" in said
+    assert "found by its name" not in akaion("search", "--profile", profile, "sfratto")[1]
 
 
 def test_search_prints_file_line_and_the_exact_text(profile: str) -> None:

@@ -18,14 +18,14 @@ from runner.capability.profile import read_profile
 from runner.capability.tools.beneath import identity_of
 from runner.capability.vault.indexing import Tell, Updated
 from runner.capability.vault.searching import Found, Hit
-from runner.capability.vault.tool import NAME, notes_on
-from runner.capability.vault.vault import Vault
+from runner.capability.vault.tool import BY_NAME, NAME, notes_on
+from runner.capability.vault.vault import Unread, Vault
 from runner.kernel.config import parse_config
 from runner.kernel.errors import ConfigError
 from runner.kernel.ports import Root
 from runner.perimeter.grants import pin_policy
 
-__all__ = ["Found", "Hit", "Library", "Tell", "Updated", "notes_on", "open_library"]
+__all__ = ["BY_NAME", "Found", "Hit", "Library", "Tell", "Unread", "Updated", "notes_on", "open_library"]
 
 SECONDS: Final = 30.0
 """After which no more files are opened before a search."""
@@ -45,6 +45,10 @@ class Library:
         """
         self.vault.check(self.roots)
         return self.vault.update(self.roots, again=True, tell=tell)
+
+    def unread(self) -> tuple[Unread, ...]:
+        """Return which files of the index could not be read, and why."""
+        return self.vault.unread(self.roots)
 
     def search(self, query: str, limit: int) -> tuple[Found, Updated]:
         """Return the best `limit` hits for `query`, and what was done to the index before."""

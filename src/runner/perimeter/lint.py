@@ -20,6 +20,11 @@ _TOP: Final = 2
 """A path of at most this many parts, the root included, holds much that nobody thinks of."""
 
 
+_BROWSE: Final = frozenset({"list_dir", "read_document"})
+_SEARCH: Final = frozenset({"search_documents", "search_text"})
+"""Tools by which a model looks for a file, and those that find it from the words of a question."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
     """One thing to look at: `where` its field is, as a path of keys, what it `means`, and the `fix`."""
@@ -37,7 +42,7 @@ def lint(config: Config, policy: Policy, *, homes: Sequence[str]) -> tuple[Findi
     """
     grants = list(enumerate(config.policy.grants))
     found = [finding for index, grant in grants for finding in _grant(index, grant, policy, homes)]
-    return (*found, *_whole(config, policy))
+    return (*found, *_unsearched(config), *_whole(config, policy))
 
 
 def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> Iterator[Finding]:
@@ -85,6 +90,18 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
         yield from _twice(place, compiled, root, policy)
         if compiled.effect is Effect.WRITE:
             yield from _below_its_class(place, grant.paths[number], root)
+
+
+def _unsearched(config: Config) -> Iterator[Finding]:
+    """Yield a finding at the first grant by which a model looks for files, where no tool searches them."""
+    tools = [grant.tool for grant in config.policy.grants]
+    first = next((index for index, tool in enumerate(tools) if tool in _BROWSE), None)
+    if first is not None and _SEARCH.isdisjoint(tools):
+        yield Finding(
+            where=("policy", "grants", first),
+            means=f"{tools[first]} is granted and no tool that searches: a small model guesses at names",
+            fix="grant search_documents on the same folders",
+        )
 
 
 def _pages(where: tuple[str | int, ...], grant: ToolGrant) -> Iterator[Finding]:

@@ -148,6 +148,7 @@ def test_what_is_no_text_is_not_called_public(data: bytes, akaion: Any) -> None:
     status, out, err = akaion("explain", "letter.docx")
     assert (status, out) == (2, "")
     assert "not text" in err
+    assert "read_document" in err
 
 
 def test_a_file_that_is_not_there_is_wrong_usage(akaion: Any) -> None:

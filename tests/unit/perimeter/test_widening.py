@@ -476,6 +476,15 @@ def test_a_folder_inside_the_folder_of_another_tool_is_a_finding_and_the_same_fo
     assert found("/s/a") == found("/s/b") == set()
 
 
+@pytest.mark.parametrize("search", ["search_text", ""], ids=["with", "without"])
+def test_looking_for_files_without_a_search_is_a_finding(search: str) -> None:
+    """A small model that can only list guesses at names until it gives up."""
+    tools = [tool for tool in ("read_file", "list_dir", search) if tool]
+    grants = [{"tool": tool, "paths": ["/s/a"]} for tool in tools]
+    found = findings({**REGISTER, "policy": {"grants": grants}})
+    assert found == (set() if search else {"policy.grants.1"})
+
+
 def test_a_profile_that_says_what_it_means_has_no_finding() -> None:
     assert findings(REGISTER) == set()
 

@@ -27,6 +27,10 @@ from runner.perimeter.classify import RULES, Classification, Role, Span, View
 from runner.perimeter.classify.model import is_clear, whole
 
 STDIN: Final = "-"
+_NO_TEXT: Final = (
+    "it is not text (UTF-8 or Windows-1252). What a document says, the tool read_document reads, and akaion"
+    " search finds; save it as text to explain it"
+)
 _SHOWN: Final = 120
 """Characters of a finding that are shown."""
 _RULES: Final = {rule.name: rule for rule in RULES}
@@ -166,7 +170,7 @@ def _read(file: str) -> str:
     for encoding in () if b"\0" in data else ("utf-8-sig", "cp1252"):
         with suppress(UnicodeDecodeError):
             return data.decode(encoding)
-    raise typer.BadParameter("it is not text (UTF-8 or Windows-1252)", param_hint="FILE")
+    raise typer.BadParameter(_NO_TEXT, param_hint="FILE")
 
 
 def _print_spans(text: str, result: Classification) -> None:

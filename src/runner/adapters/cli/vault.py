@@ -6,7 +6,7 @@ asked, nothing is sent or recorded. Carries I12: standard error has counts only,
 printed inert.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Annotated, Final
 
@@ -17,10 +17,12 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
 from runner.adapters.cli.screen import errors, output, print_block, print_facts, print_json, print_line
-from runner.assembly.library import Hit, Tell, Updated, notes_on, open_library
+from runner.assembly.library import BY_NAME, Hit, Tell, Unread, Updated, notes_on, open_library
 
 MOST: Final = 50
 """Hits that are shown at most."""
+MOST_NAMED: Final = 10
+"""Unread files that are named on a screen."""
 
 
 def index(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> None:
@@ -33,10 +35,11 @@ def index(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> N
     library = open_library(profile)
     with _bar(errors()) as tell:
         done = library.index(tell)
+    unread = library.unread()
     if as_json:
-        print_json(_index_data(done))
+        print_json(_index_data(done, unread))
         return
-    print_facts(output(), _index_facts(done))
+    print_facts(output(), _index_facts(done, unread))
 
 
 def search(
@@ -73,6 +76,8 @@ def search(
 def _print_hit(console: Console, hit: Hit) -> None:
     page = "" if hit.page is None else f", page {hit.page}"
     print_line(console, f"{hit.file}{page}, line {hit.line}", "bold")
+    if hit.by_name:
+        print_line(console, f"  ({BY_NAME})", "dim")
     print_block(console, hit.quote)
     if hit.also:
         print_line(console, f"  the same text: {', '.join(hit.also)}", "dim")
@@ -87,21 +92,32 @@ def _hit_data(hit: Hit) -> dict[str, object]:
         "lines": [{"line": each.excerpt.line, "text": each.excerpt.text} for each in hit.pieces],
         "score": round(hit.score, 3),
         "also": list(hit.also),
+        "by_name": hit.by_name,
     }
 
 
-def _index_data(done: Updated) -> dict[str, object]:
+def _index_data(done: Updated, unread: Sequence[Unread]) -> dict[str, object]:
     counts = {"new": done.new, "changed": done.changed, "gone": done.gone, "same": done.same}
-    return counts | {"unread": dict(done.unread), "skipped": done.skipped, "cut": done.cut}
+    files = [{"file": each.file, "why": each.why} for each in unread]
+    return counts | {
+        "unread": dict(done.unread),
+        "unread_files": files,
+        "skipped": done.skipped,
+        "cut": done.cut,
+    }
 
 
-def _index_facts(done: Updated) -> Iterator[tuple[str, str]]:
+def _index_facts(done: Updated, unread: Sequence[Unread]) -> Iterator[tuple[str, str]]:
     yield "New", str(done.new)
     yield "Changed", str(done.changed)
     yield "Gone", str(done.gone)
     yield "Same", str(done.same)
     for reason, count in sorted(done.unread.items(), key=lambda each: (-each[1], each[0])):
         yield "Unread", f"{count}: {reason}"
+    for each in unread[:MOST_NAMED]:
+        yield "  file", each.file
+    if len(unread) > MOST_NAMED:
+        yield "  and", f"{len(unread) - MOST_NAMED} more: --json names all"
     if done.skipped:
         yield "Left out", f"{done.skipped} links and what is no regular file"
     if done.cut:

@@ -17,7 +17,7 @@ from typing import Final
 from runner.capability.transport.logstore import make_private_folder
 from runner.kernel.errors import RunnerError, ToolError
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of the schema, and of how words are made terms; a file of another one is made anew."""
 BUSY_S: Final = 10.0
 """Seconds to wait for another process that writes."""

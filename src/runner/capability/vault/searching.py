@@ -25,6 +25,8 @@ OPENED: Final = 60
 """Files that one search opens at most."""
 AROUND: Final = 2
 """Lines on each side whose words count for a line, by half, and that are shown with it."""
+NAMED_SECTIONS: Final = 50
+"""Sections of a file found by its name that are looked through for a line with a word."""
 LINE_CHARS: Final = 300
 """Characters of a line that are shown."""
 ALIKE: Final = 0.9
@@ -39,7 +41,8 @@ class Hit:
     """A line of a file, as it stands there: `quote`, number `line` of its `page`, both counted from 1.
 
     A plain file has no pages. A line too long to show is cut to a piece of itself. `pieces` are it and the
-    lines around it that say something, in order. `also` names the files that have the same text.
+    lines around it that say something, in order. `also` names the files that have the same text. `by_name`
+    says that no line was found with a word that was looked for: the file's name or folder has it.
     """
 
     file: str = field(repr=False)
@@ -49,6 +52,7 @@ class Hit:
     pieces: tuple[Piece, ...] = field(repr=False)
     score: float
     also: tuple[str, ...] = field(default=(), repr=False)
+    by_name: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,7 +138,10 @@ class _Search:
         return sorted(found, key=lambda each: (-each[1].score, each[0].alias, each[1].name))
 
     def _look_into(self, root: Root, candidate: Candidate, phrases: Sequence[Pattern]) -> _Group | None:
-        """Return the best line of a candidate's section, None if its file does not bear the index out."""
+        """Return the best line of a candidate's section, None if its file does not bear the index out.
+
+        Where the file's name has the words and the section has none, another section may.
+        """
         parts = tuple(candidate.name.split("/")) if candidate.name else ()
         try:
             sections = self.read(root, parts)
@@ -143,11 +150,15 @@ class _Search:
         section = next(iter(sections[candidate.section : candidate.section + 1]), None)
         if section is None:
             return None
-        text = stems("\n".join(section.lines))
         words = {pattern[0]: value for pattern, value in self.worth.items() if len(pattern) == 1}
         at = _best_line(section.lines, words)
-        if at is None and words.keys() & set(stems(candidate.name)):
+        by_name = at is None and bool(words.keys() & set(stems(candidate.name)))
+        if by_name:
+            section, at = _section_with(sections[:NAMED_SECTIONS], words) or (section, None)
+            by_name = at is None
+        if by_name:
             at = next((n for n, line in enumerate(section.lines) if line.strip()), None)
+        text = stems("\n".join(section.lines))
         if at is None or not all(_holds(text, phrase) for phrase in phrases):
             return None
         file, pieces = virtual(root, parts), _pieces(virtual(root, parts), section, at, words)
@@ -159,6 +170,7 @@ class _Search:
             quote=quote.text,
             pieces=pieces,
             score=candidate.score,
+            by_name=by_name,
         )
         return _Group(hit=hit, words=frozenset(text))
 
@@ -178,6 +190,14 @@ def _pieces(file: str, section: Section, at: int, words: Mapping[str, float]) ->
         for number, line in enumerate(lines, start=section.first + start)
         if line.strip()
     )
+
+
+def _section_with(
+    sections: Sequence[Section], words: Mapping[str, float]
+) -> tuple[Section, int | None] | None:
+    """Return the first of `sections` in which a line has one of `words`, and its best line; None for none."""
+    found = ((section, _best_line(section.lines, words)) for section in sections)
+    return next((each for each in found if each[1] is not None), None)
 
 
 def _best_line(lines: Sequence[str], words: Mapping[str, float]) -> int | None:

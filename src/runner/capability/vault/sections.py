@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from runner.capability.documents.kinds import PACKED, Family, family_of
-from runner.capability.documents.port import DocumentReader
+from runner.capability.documents.port import Document, DocumentReader
+from runner.capability.documents.words import Reason, why
 from runner.capability.tools.beneath import decode
 from runner.capability.tools.pages import split_lines
 from runner.kernel.errors import ToolError
@@ -22,6 +23,11 @@ SECTION_LINES: Final = 40
 MOST_SECTIONS: Final = 1 << 16
 """Sections of a file; what follows them is not indexed."""
 
+_NO_READER: Final = (
+    "that file is a document: it is indexed where read_document is granted with its sandbox, without"
+    " `sandbox: unrestricted`"
+)
+_NO_TEXT: Final = "that document holds no text, perhaps a scan, so nothing of it can be found"
 _PLAIN: Final = frozenset({Family.TEXT, Family.XML})
 _Pages: TypeAlias = list[tuple[int | None, tuple[str, ...]]]
 
@@ -43,12 +49,21 @@ def read_sections(data: bytes, *, name: str, reader: DocumentReader | None) -> t
 def _pages(data: bytes, name: str, reader: DocumentReader | None) -> _Pages:
     """Return the pages of a document, or all of a plain file as one without a number."""
     family = family_of(data)
+    if isinstance(family, Reason) and family is not Reason.UNKNOWN:
+        raise ToolError(why(family))
     if isinstance(family, Family) and family not in _PLAIN:
         if reader is not None:
-            return [(page.number, page.lines) for page in reader.read(data, name=name).pages]
+            return _pages_of(reader.read(data, name=name))
         if family in PACKED:
-            raise ToolError("that file is a document: grant read_document too, and it is indexed")
+            raise ToolError(_NO_READER)
     return [(None, split_lines(decode(data).text))]
+
+
+def _pages_of(document: Document) -> _Pages:
+    """Return the pages of `document`; raise `ToolError` when no line of them says anything, as in a scan."""
+    if not any(line.strip() for page in document.pages for line in page.lines):
+        raise ToolError("; ".join([_NO_TEXT, *document.notes]))
+    return [(page.number, page.lines) for page in document.pages]
 
 
 def _cut(pages: _Pages) -> Iterator[Section]:

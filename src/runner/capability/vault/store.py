@@ -196,6 +196,12 @@ class Store:
                 counts[problem] = counts.get(problem, 0) + count
         return counts
 
+    def unread(self, table: int) -> list[tuple[str, str]]:
+        """Return the name of each file of a table that was not read, and the reason, by name."""
+        asked = "SELECT name, mark, problem FROM file WHERE root = ? AND problem <> ''"
+        rows = self._db.execute(asked, (table,))
+        return sorted((self._opened(name, mark), problem) for name, mark, problem in rows)
+
     def worth(self, tables: Sequence[int], query: Query) -> dict[Pattern, float]:
         """Return what each word and pair of `query` is worth, of those that stand in any of `tables`.
 

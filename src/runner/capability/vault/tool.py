@@ -22,6 +22,8 @@ from runner.kernel.ports import Effect, GrantedCall, ToolOutput
 
 NAME: Final = "search_documents"
 MOST_HITS: Final = 20
+BY_NAME: Final = "found by its name: this line has none of the words"
+"""Said of a hit whose line was not looked for."""
 SECONDS: Final = 10.0
 """After which a call opens no more files to bring the index up to date."""
 
@@ -79,15 +81,16 @@ class SearchDocuments:
 
 
 def head(hit: Hit) -> str:
-    """Return the line above a hit: its file, its page in a document, and how many say the same."""
+    """Return the line above a hit: its file, its page in a document, what found it, how many say the same."""
     page = "" if hit.page is None else f" (page {hit.page})"
     also = f" (the same text is in {len(hit.also)} more)" if hit.also else ""
-    return f"{hit.file}{page}{also}"
+    named = f" ({BY_NAME})" if hit.by_name else ""
+    return f"{hit.file}{page}{named}{also}"
 
 
 def notes_on(found: Found, done: Updated) -> list[str]:
     """Return what must be said beside the hits, to models and people."""
-    notes = ["no file has the phrase as it was put: these have its words"] if found.loose else []
+    notes = ["no file has the phrase as it was put: these have words of it"] if found.loose else []
     notes += [not_text(found.unread)] if found.unread else []
     notes += [f"{done.left} files were not looked into yet: akaion index does that"] if done.left else []
     notes += [f"{done.skipped} links or folders are not indexed"] if done.skipped else []

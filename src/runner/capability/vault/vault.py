@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -20,6 +21,7 @@ from runner.capability.documents.reader import FILE_BYTES
 from runner.capability.files import read_regular
 from runner.capability.tools.beneath import Beneath, Limits, Parts
 from runner.capability.tools.openers import Opener
+from runner.capability.tools.paths import virtual
 from runner.capability.transport.logstore import make_private_folder, replace_file
 from runner.capability.vault.database import Broken, discard
 from runner.capability.vault.indexing import Tell, Updated, update
@@ -35,6 +37,14 @@ LIMITS: Final = Limits(file_bytes=FILE_BYTES, files=200_000, folders=50_000, nam
 
 _KEY_BYTES: Final = 32
 T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unread:
+    """A file of the index that could not be read, and why, in our words."""
+
+    file: str = field(repr=False)
+    why: str
 
 
 class Vault:
@@ -86,6 +96,18 @@ class Vault:
         def work(store: Store) -> tuple[Found, Updated]:
             done = self._updated(store, roots, seconds, None, again=False)
             return self._searched(store, roots, query, limit), done
+
+        return self._with_store(work)
+
+    def unread(self, roots: Sequence[Root]) -> tuple[Unread, ...]:
+        """Return which files of `roots` are in the index and could not be read, and why."""
+
+        def work(store: Store) -> tuple[Unread, ...]:
+            return tuple(
+                Unread(file=virtual(root, tuple(name.split("/")) if name else ()), why=problem)
+                for root, table in store.tables(roots).items()
+                for name, problem in store.unread(table)
+            )
 
         return self._with_store(work)
 

@@ -114,7 +114,18 @@ def test_the_rarer_word_and_the_words_side_by_side_come_first(practice: Any) -> 
 def test_a_word_of_the_path_finds_the_first_line(practice: Any) -> None:
     practice.put("a/brambilla/nota.txt", "\nsenza parole comuni\n")
     (hit,) = practice.find("Brambilla").hits
-    assert (hit.line, hit.quote) == (2, "senza parole comuni")
+    assert (hit.line, hit.quote, hit.by_name) == (2, "senza parole comuni", True)
+
+
+def test_a_line_with_the_word_comes_before_a_page_that_only_its_name_found(practice: Any) -> None:
+    """The short first page scores best by the name of its file; a later one has the word."""
+    text = "Allegato\f" + "\n".join(["una riga lunga di altre cose"] * 30 + ["La disdetta va spedita."])
+    practice.put("a/disdetta.pdf", f"%PDF-{text}")
+    reading = practice.again(reader=PagesReader())
+    roots = [practice.root("a")]
+    reading.update(roots)
+    (hit,) = reading.search(roots, "disdetta", 5).hits
+    assert (hit.page, hit.line, hit.quote, hit.by_name) == (2, 31, "La disdetta va spedita.", False)
 
 
 def test_copies_are_one_hit_and_near_copies_with_another_fact_are_not(practice: Any) -> None:
@@ -242,13 +253,33 @@ def test_what_cannot_be_read_is_counted_with_its_reason_and_tried_again_when_ask
     roots = [practice.root("a")]
     done = practice.vault.update(roots)
     assert sorted(done.unread.values()) == [1, 2]
-    assert any("grant read_document too" in reason for reason in done.unread)
+    assert any("where read_document is granted with its sandbox" in reason for reason in done.unread)
     assert practice.vault.search(roots, "alfa", 5).unread == 3
     reading = practice.again(reader=PagesReader())
     unread = reading.update(roots, again=True).unread
     assert sorted(unread.values()) == [1, 1]
     assert unread["that document is broken"] == 1
     assert {hit.file for hit in reading.search(roots, "alfa", 5).hits} == {"a/good.txt", "a/paper.pdf"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "reason"),
+    [
+        ("scan.pdf", b"%PDF-\n \f\n", "holds no text, perhaps a scan"),
+        ("old.doc", b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600), "old Office file"),
+    ],
+    ids=["scan", "old office"],
+)
+def test_what_holds_no_text_is_unread_by_its_reason_and_name(
+    practice: Any, name: str, data: bytes, reason: str
+) -> None:
+    practice.put("a/good.txt", "alfa")
+    practice.put(f"a/{name}", data)
+    reading, roots = practice.again(reader=PagesReader()), [practice.root("a")]
+    (said,) = reading.update(roots).unread
+    assert reason in said
+    assert [(each.file, each.why) for each in reading.unread(roots)] == [(f"a/{name}", said)]
+    assert reading.search(roots, "alfa", 5).unread == 1
 
 
 # --- an index that is not what it should be -------------------------------------------------------------
