@@ -28,7 +28,8 @@ from runner.perimeter.flows import (
 )
 from runner.perimeter.keywords import matches_whole
 from runner.perimeter.known import Known, Result, leaves
-from runner.perimeter.named import addresses_in, is_named
+from runner.perimeter.links import leads_where_named
+from runner.perimeter.named import is_named
 
 _URL: Final = re.compile(
     r"(?i:https?://)?((?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)*[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?)"
@@ -118,7 +119,7 @@ def _missing(sink: Sink, case: Case, arguments: JsonObject, known: Known) -> tup
 
 
 def _is_plain(leaf: Json, known: Known) -> bool:
-    return not isinstance(leaf, str) or all(is_named(each, known.said) for each in addresses_in(leaf))
+    return not isinstance(leaf, str) or leads_where_named(leaf, known.said)
 
 
 def _vouched(leaf: Json, vouches: tuple[Vouch, ...], known: Known) -> bool:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the user named: whether a value stands in the text that the user typed, whole and as it is.
 
-Owns one total predicate, `is_named`, and the addresses in a text. A value is compared by its exact
-characters: what looks the same, or is the same to some system only, is another value. It must stand by
-itself, not inside a longer word, number, path or address. Days may be written as people write them. Leaves
+Owns one total predicate, `is_named`. A value is compared by its exact characters: what looks the same, or is
+the same to some system only, is another value. It must stand by itself, not inside a longer word, number,
+path or address. Days may be written as people write them. Leaves the addresses in a text to `links.py`, and
 what follows from a name to `flow.py`. Carries I1: in doubt nothing was named.
 """
 
@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import takewhile
 from typing import Final
 
 from runner.kernel.messages import Json
@@ -21,6 +22,16 @@ _GLUE: Final = frozenset("._@-/\\:+%~#?&=$*")
 """Signs that join letters and digits to one word: a name, a path, an address, a number with its unit."""
 _HARD: Final = frozenset("/\\@%")
 """Signs that belong to what they touch, whatever stands on their other side."""
+_APART: Final = {
+    True: frozenset('([<>"\u00ab\u00bb\u201c\u201d\u201e'),
+    False: frozenset(')]<>"\u00ab\u00bb\u201c\u201d\u201e'),
+}
+"""Signs that set apart what follows them (True), and what they follow: any other between two words joins."""
+_AROUND: Final = 64
+"""Characters looked at on each side of a value: signs all the way join."""
+_FIGURE: Final = re.compile(r"\+?[0-9][0-9.,'\u2019+]*+(?![\w/:-])")
+"""A number, read from either end; not a day or a time. Two of them with a space between are one."""
+_POSSESSIVE: Final = re.compile(r"(?<=\w)['\u2019]s\b")
 _QUOTES: Final = frozenset("\"'`\u00ab\u00bb\u2018\u2019\u201c\u201d")
 _LEAST: Final = 2
 """Characters of the shortest text that can be named."""
@@ -64,12 +75,6 @@ _DAY_MONTH: Final = re.compile(rf"{_DAY} +(?:of +|di +)?{_MONTH}{_YEAR}", re.IGN
 _MONTH_DAY: Final = re.compile(rf"\b{_MONTH} +(?:the +)?{_DAY}\b{_YEAR}", re.IGNORECASE)
 _NUMERIC: Final = re.compile(r"\b([0-9]{1,2})[/.]([0-9]{1,2})[/.]([0-9]{4})\b")
 _FULL_YEAR: Final = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})(?![0-9])")
-_ADDRESS: Final = re.compile(
-    r"(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[^\s<>\"]+"
-    r"|[^\s<>\"@]{1,64}@[^\s<>\"@]+"
-    r"|(?:[^\W_](?:[\w-]{0,62}[^\W_])?\.)+[^\W\d_]{2,24}(?::[0-9]+)?(?:[/?#][^\s<>\"]*)?",
-    re.IGNORECASE,
-)
 _MONTHS_IN_YEAR: Final = 12
 
 
@@ -96,17 +101,6 @@ def spelling_of(url: Url, said: str) -> str | None:
     return next((spelling for spelling in url.spellings if is_named(spelling, said)), None)
 
 
-def addresses_in(text: str) -> tuple[str, ...]:
-    """Return what in `text` a reader, or a program that makes links, could follow: addresses, domains, mail.
-
-    Looked for in the text as it is and as compatibility characters and invisible ones leave it.
-    """
-    bare = "".join(char for char in unicodedata.normalize("NFKC", text) if is_seen(char) or char.isspace())
-    bare = bare.replace("\u3002", ".")
-    found = [match.group() for each in (text, bare) for match in _ADDRESS.finditer(each)]
-    return tuple(dict.fromkeys(address.rstrip(".,;:!?)]}'\"") for address in found))
-
-
 @lru_cache(maxsize=256)
 def _spaced(said: str) -> str:
     """Return `said` composed (NFC), with one space for each run of white space."""
@@ -121,21 +115,36 @@ def _stands_in(value: str, said: str) -> bool:
         return False
     text, start = _spaced(said), 0
     while (start := text.find(value, start)) >= 0:
-        if _ends(text[:start][::-1], value[0]) and _ends(text[start + len(value) :], value[-1]):
+        if _is_whole(text, start, start + len(value)):
             return True
-        start += 1
+        start += len(value)
     return False
 
 
-def _ends(beside: str, edge: str) -> bool:
-    """Return whether a value whose outermost character is `edge` ends where the text `beside` begins."""
+def _is_whole(text: str, start: int, end: int) -> bool:
+    """Return whether `start` to `end` of `text`, which is spaced, is no piece of a longer word or number."""
+    inside = text[start : min(end, start + _AROUND)], text[max(start, end - _AROUND) : end][::-1]
+    before = text[max(0, start - _AROUND) : start][::-1]
+    owned = _POSSESSIVE.match(text, end)
+    end = owned.end() if owned else end
+    return _ends(before, inside[0], before=True) and _ends(text[end : end + _AROUND], inside[1], before=False)
+
+
+def _ends(beside: str, inside: str, *, before: bool) -> bool:
+    """Return whether a value, read `inside` from this end of it, ends where the text `beside` begins."""
     if not beside:
         return True
-    first = beside[0]
+    first, edge = beside[0], inside[0]
     if _joins(first) or first in _HARD:
         return not _joins(edge) and not (first in _HARD or edge in _GLUE)
-    further = beside[1:2]
-    return first not in _GLUE or not (_joins(further) or further in _GLUE)
+    if first == " ":
+        return not (_FIGURE.match(inside) and _FIGURE.match(beside, 1))
+    signs = "".join(
+        takewhile(lambda char: char not in _APART[before] and char != " " and not _joins(char), beside)
+    )
+    if len(signs) == _AROUND or (first in _GLUE and signs[1:2] and signs[1] in _GLUE):
+        return False
+    return not signs or not _joins(beside[len(signs) : len(signs) + 1])
 
 
 def _joins(char: str) -> bool:
@@ -147,11 +156,7 @@ def _joins(char: str) -> bool:
 def _numbers(said: str) -> frozenset[float]:
     """Return the numbers that stand by themselves in `said`, each read in the only way there is."""
     text = _spaced(said)
-    found = (
-        _number(match.group())
-        for match in _NUMERAL.finditer(text)
-        if _ends(text[: match.start()][::-1], "0") and _ends(text[match.end() :], "0")
-    )
+    found = (_number(match.group()) for match in _NUMERAL.finditer(text) if _is_whole(text, *match.span()))
     return frozenset(number for number in found if number is not None)
 
 
