@@ -29,8 +29,13 @@ _URL: Final = re.compile(
     rf"(https?)://({_NAME})(?::([1-9][0-9]{{0,4}}))?((?:{_CHAR})*)(\?(?:{_CHAR}|\?)*)?(?:#(?:{_CHAR}|\?)*)?"
 )
 _HOST: Final = re.compile(rf"{_NAME}|\*\.(?:{_LABEL}\.)*{_LAST}")
-_HIDING: Final = re.compile(r"%(?:[01][0-9a-f]|25|2e|2f|5c|7f|c[01])", re.IGNORECASE)
-"""Escapes that write a dot, a slash, a backslash, a control or an escape in another way."""
+_HIDING: Final = re.compile(
+    r"%(?:[01][0-9a-f]|25|2e|2f|5c|7f|c[01]|e0%[89]|f0%8|f[5-9a-f]|ef%bc%(?:8[ef]|bc))", re.IGNORECASE
+)
+"""Escapes that write a dot, a slash, a backslash, a control or an escape in another way: in too many bytes of
+UTF-8, and in full width, too."""
+_DOTS: Final = re.compile(r"\.\.?(?:(?:;|%3b|%20).*)?", re.IGNORECASE)
+"""A segment of dots; what follows a semicolon or a space is dropped by some servers."""
 _SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _TAIL: Final = re.compile(r"[?#]")
 
@@ -123,7 +128,7 @@ def is_host(text: str) -> bool:
 
 def is_plain_path(path: str) -> bool:
     """Return whether `path` begins with one slash, has no segment of dots and hides nothing in escapes."""
-    dots = any(segment.partition(";")[0] in {".", ".."} for segment in path.split("/"))
+    dots = any(_DOTS.fullmatch(segment) for segment in path.split("/"))
     return path.startswith("/") and not path.startswith("//") and not dots and not _HIDING.search(path)
 
 

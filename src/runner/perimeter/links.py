@@ -12,13 +12,13 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
-from urllib.parse import unquote
 
 from runner.kernel.shown import is_seen
 from runner.perimeter.named import is_named
 
 _DEPTH: Final = 4
 """How many times escapes are carried out."""
+_BYTES: Final = re.compile(r"(?:%[0-9A-Fa-f]{2})+")
 _OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2}|[1-9]?[0-9])"
 _BIG_OCTET: Final = r"(?:25[0-5]|2[0-4][0-9]|1[0-9]{2})"
 _REST: Final = r"[^\s<>\"]"
@@ -57,10 +57,14 @@ def _levels(text: str) -> Iterator[str]:
     """Yield `text`, and what it is with the escapes in it carried out, again until nothing changes."""
     yield text
     for _ in range(_DEPTH):
-        plain = unquote(html.unescape(text))
+        plain = _BYTES.sub(_bytes, html.unescape(text))
         if plain == text:
             return
         yield (text := plain)
+
+
+def _bytes(escaped: re.Match[str]) -> str:
+    return bytes.fromhex(escaped.group().replace("%", "")).decode("utf-8", "replace")
 
 
 @lru_cache(maxsize=64)

@@ -127,9 +127,10 @@ def test_i1_no_spelling_of_a_named_value_is_named_but_itself(value: str, other: 
 
 
 WHOLES = (
-    "Pay 12,500.00 or 1.234.567,80 or 50,75 or 12'345 or 98\u2019765 or 44 500 or 33\u202f700,50 or 1 222 333 "
-    "to o'brien@firm.example, d\u2019angelo@pec.example; info!rossi@a.example or mario|verdi@a.example or "
-    "b{neri@a.example. See https://a.example/atti;id=5, https://a.example/b!c or https://a.example/d(1)."
+    "Pay 12,500.00 or 1.234.567,80 or 50,75 or 12'345 or 98\u2019765 or 44 500 or 33\u202f700,50 or "
+    "1 222 333 to o'brien@firm.example, d\u2019angelo@pec.example; info!rossi@a.example or "
+    "mario|verdi@a.example or b{neri@a.example. See https://a.example/atti;id=5, https://a.example/b!c or "
+    "https://a.example/d(1)."
 )
 
 
