@@ -106,6 +106,8 @@ MUTANTS = [
     mutant("no-capability", "perimeter/gate.py", "from runner.capability.transport import http"),
     mutant("composition-root", "adapters/cli/__init__.py", "import runner.capability.transport.http"),
     mutant("composition-root", "adapters/cli/anchor.py", "import runner.capability.transport.http"),
+    mutant("composition-root", "adapters/cli/needs.py", "import runner.capability.documents.port"),
+    mutant("composition-root", "adapters/cli/afterwards.py", "import runner.capability.tools.writing"),
     mutant("composition-root", "adapters/witness/judge.py", "import runner.capability.transport.http"),
     mutant("composition-root", "adapters/witness/memory.py", "import runner.capability.transport.http"),
     mutant("composition-root", "adapters/cli/trace.py", "import runner.capability.transport.http"),

@@ -20,8 +20,9 @@ import pytest
 
 from runner import StopReason, open_profile
 from runner.adapters.cli.main import main
+from runner.adapters.cli.profiles import inspect
 from runner.adapters.ledger import said
-from runner.adapters.ledger.account import ref
+from runner.adapters.ledger.account import WRITE_TOOLS, ref
 from runner.adapters.ledger.book import Entry, open_ledger
 from runner.adapters.ledger.checking import check_pack
 from runner.adapters.ledger.content import disclose
@@ -31,8 +32,10 @@ from runner.adapters.ledger.page import Frame, page
 from runner.adapters.ledger.proofs import Prover, proof_name
 from runner.adapters.ledger.select import Wanted, wanted_runs
 from runner.adapters.ledger.words import claim
+from runner.assembly.tools import shipped_tools
 from runner.capability.transport.salts import read_salts
 from runner.kernel.errors import TraceError
+from runner.kernel.ports import Effect
 from runner.testing import ScriptedServer, oblige
 
 ROOT: Final = Path(__file__).resolve().parents[2]
@@ -352,6 +355,23 @@ def test_p1_what_a_person_let_go_counts_as_what_it_was_and_what_was_redacted_as_
     ]
     reasons = [each["values"].get("reason") or each["values"]["rule"] for each in told["denied"]]
     assert reasons == ["unknown-tool", "path-outside-grant", "class-above-ceiling", "class-above-ceiling"]
+
+
+def test_what_a_tool_wrote_is_not_told_as_what_was_read() -> None:
+    told = golden_statements("studio")
+    written = [(each["code"], each["values"]["tool"], each["values"]["class"]) for each in told["written"]]
+    assert written == [("written", "write_file", "C2")]
+    assert WRITE_TOOLS.isdisjoint(each["values"]["tool"] for each in told["read"])
+    assert [each["code"] for each in golden_statements("interrupted")["written"]] == ["nothing_written"]
+
+
+def test_every_shipped_tool_that_writes_is_known_to_the_account(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AKAION_HOME", str(tmp_path / "home"))
+    read = inspect("detached")
+    tools = shipped_tools(read.config, read.source)
+    assert {tool.spec.name for tool in tools if tool.effect is Effect.WRITE} == WRITE_TOOLS
 
 
 def test_the_policy_is_enclosed_where_it_was_in_force_and_only_there(practice: Practice) -> None:

@@ -42,7 +42,8 @@ async def search(session: Session) -> None:
     tool = next(tool for tool in SEARCHES if tool in session.tools)
     found = await session.call(tool, {"query": session.query[: prompts.QUERY_LENGTH]}, origin=reply.block)
     if found.status == "denied":
-        raise Stop(StopReason.DENIED, found.block.text.removeprefix(DENIED))
+        why = found.block.text.removeprefix(DENIED)
+        raise Stop(StopReason.DENIED, f"{found.rule}: {why}" if found.rule else why)
 
 
 async def read_again(session: Session, evidence: Evidence) -> bool:

@@ -9,7 +9,7 @@ profile only.
 from runner.assembly.backends import REMOTE, backends_of, embedders_of
 from runner.assembly.places import Places, book_name, custody_of, device_vkey, places_of
 from runner.assembly.registrations import registrations_of
-from runner.assembly.rules import classifier_of, register_lines, rules_of
+from runner.assembly.rules import classifier_of, register_lines, rules_for, rules_of
 from runner.assembly.runtime import FINDINGS, EndedBook, Runtime, construct, open_profile
 
 __all__ = [
@@ -29,5 +29,6 @@ __all__ = [
     "places_of",
     "register_lines",
     "registrations_of",
+    "rules_for",
     "rules_of",
 ]

@@ -19,8 +19,10 @@ from runner.kernel.errors import ToolError, TransportError
 from runner.kernel.inference import Answer, WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import GrantedCall, Locality, ToolOutput, Transport, WebTool
-from runner.kernel.web import Url, follow
+from runner.kernel.web import Url, follow, place_of
 from runner.perimeter.fixed import fixed_wire
+from runner.perimeter.policy import ToolGrant
+from runner.perimeter.release import BackendTerms
 from runner.perimeter.task import Task
 from runner.perimeter.trace import records
 from runner.perimeter.trace.log import Trace
@@ -62,6 +64,20 @@ class Fetch:
     label: Label
     inputs: tuple[str, ...]
     call_id: str
+
+
+def page_terms(grant: ToolGrant, url: Url, ceiling: DataClass | None) -> BackendTerms | None:
+    """Return what `grant` says of asking for `url`, where `ceiling` may leave; None for no place of it."""
+    place, sink = place_of(url, grant.places), grant.flow.sink
+    if place is None or sink is None:
+        return None
+    return BackendTerms(
+        name=grant.tool,
+        local=False,
+        address=url.address,
+        ceiling=None if ceiling is None else min(ceiling, sink.ceiling),
+        any_host=place.is_open,
+    )
 
 
 class PageDenied(ToolError):

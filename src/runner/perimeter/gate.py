@@ -28,10 +28,10 @@ from runner.kernel.ports import (
     Locality,
     Tool,
 )
-from runner.kernel.web import Url, place_of
+from runner.kernel.web import Url
 from runner.perimeter.client import Registration, SealedClient
 from runner.perimeter.declassify import Subtraction
-from runner.perimeter.fetching import Outlet
+from runner.perimeter.fetching import Outlet, page_terms
 from runner.perimeter.fixed import exact_text, fixed_backend, fixed_embedder
 from runner.perimeter.opening import Opening
 from runner.perimeter.opinions import Opinions
@@ -41,7 +41,7 @@ from runner.perimeter.probe import at_first_need, grade_address, grade_server
 from runner.perimeter.probing import Probe, probe_backend
 from runner.perimeter.recent import RecentSends
 from runner.perimeter.redact import Redactor
-from runner.perimeter.release import BackendTerms, Checked, Rules, judge
+from runner.perimeter.release import Checked, Rules, judge
 from runner.perimeter.sealed import claim_witness
 from runner.perimeter.task import Examined, Task, examine
 from runner.perimeter.texts import values_of
@@ -236,17 +236,9 @@ class Perimeter:
         """
         try:
             grant = self.policy.grants[tool]
-            place, sink = place_of(url, grant.places), grant.flow.sink
-            if place is None or sink is None or (wire.address, wire.path) != (url.address, url.target):
+            terms = page_terms(grant, url, None if self.outlet is None else self.outlet.ceiling)
+            if terms is None or (wire.address, wire.path) != (url.address, url.target):
                 return Denied(reason="address-not-registered", data_class=label.data_class)
-            ceiling = None if self.outlet is None else self.outlet.ceiling
-            terms = BackendTerms(
-                name=tool,
-                local=False,
-                address=url.address,
-                ceiling=None if ceiling is None else min(ceiling, sink.ceiling),
-                any_host=place.is_open,
-            )
             parts = values_of(wire)
             return judge(
                 wire,

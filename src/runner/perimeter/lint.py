@@ -41,11 +41,14 @@ def lint(config: Config, policy: Policy, *, homes: Sequence[str]) -> tuple[Findi
     absolute paths: a grant of a whole one is too wide.
     """
     grants = list(enumerate(config.policy.grants))
-    found = [finding for index, grant in grants for finding in _grant(index, grant, policy, homes)]
+    ceiling = config.perimeter.ceiling
+    found = [each for index, grant in grants for each in _grant(index, grant, policy, homes, ceiling)]
     return (*found, *_unsearched(config), *_whole(config, policy))
 
 
-def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> Iterator[Finding]:
+def _grant(
+    index: int, grant: Grant, policy: Policy, homes: Sequence[str], ceiling: DataClass | None
+) -> Iterator[Finding]:
     where, compiled = ("policy", "grants", index), policy.grants[grant.tool]
     if compiled.path_arguments and not compiled.roots:
         yield Finding(
@@ -84,6 +87,7 @@ def _grant(index: int, grant: Grant, policy: Policy, homes: Sequence[str]) -> It
             fix="remove the line, and trust the tool only if it opens no connection",
         )
     yield from _pages((*where, "hosts"), compiled)
+    yield from _unasked((*where, "hosts"), compiled, ceiling)
     for number, root in enumerate(compiled.roots):
         place = (*where, "paths", number)
         yield from _wide(place, compiled, root, homes)
@@ -125,6 +129,21 @@ def _pages(where: tuple[str | int, ...], grant: ToolGrant) -> Iterator[Finding]:
                 means=f"anybody on the way to {place.host} can read what is asked, and change what is said",
                 fix="remove the line, if the host answers by https",
             )
+
+
+def _unasked(where: tuple[str | int, ...], grant: ToolGrant, ceiling: DataClass | None) -> Iterator[Finding]:
+    """Yield a finding where `grant` names hosts and no address of a task's is below what may leave."""
+    sink = grant.flow.sink
+    if not grant.places or sink is None:
+        return
+    limit = None if ceiling is None else min(ceiling, sink.ceiling)
+    if limit is None or limit < DataClass.C1:
+        most = "nothing may leave" if limit is None else f"at most {limit.name} may leave"
+        yield Finding(
+            where=where,
+            means=f"{most}, and what a person types counts as C1: every page of {grant.tool} is denied",
+            fix="set perimeter.max_egress_class and max_class of the sink to C1, or remove the grant",
+        )
 
 
 def _twice(where: tuple[str | int, ...], grant: ToolGrant, root: Root, policy: Policy) -> Iterator[Finding]:

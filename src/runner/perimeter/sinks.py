@@ -84,7 +84,9 @@ def remarks_on(offer: Offer, grants: Sequence[Grant]) -> Iterator[Remark]:
         problem = "what a shipped tool returns is known: this is for a program's own"
         yield ("reads",), problem, "remove this key, and name classes under paths"
     if grant.sink is None and offer.tool.effect is Effect.NET and not offer.is_host:
-        fix = "add sink: {to: network, max_class: ...}, and payload for what may be the model's own words"
+        fix = "add sink: {to: network, max_class: C1}"
+        if offer.url_argument is None:
+            fix += ", and payload for what may be the model's own words"
         yield (), "this tool carries its arguments to the network, and no sink says up to which class", fix
     yield from _of_pages(offer)
     if grant.sink is not None:

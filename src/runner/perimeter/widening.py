@@ -18,6 +18,8 @@ from runner.perimeter.loosened import loosened, place_in_words, sink_in_words
 from runner.perimeter.policy import Policy, ToolGrant, class_of
 
 _CEILINGS: Final = ("none", "C0", "C1")
+_WRITES: Final = {"move_to_bin": "move files to the bin", "patch_file": "change files"}
+"""What a shipped tool that writes does to what is there; any other may write what it likes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +152,7 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
         if was is None:
             asks = ", after a yes to each call" if grant.ask else ""
             words = f"{_reach_in_words(grant)}{sink_in_words(grant.flow.sink)}"
-            does = "write what it likes" if grant.effect is Effect.WRITE else "be called"
+            does = _WRITES.get(tool, "write what it likes") if grant.effect is Effect.WRITE else "be called"
             yield _Difference(permits=f"{tool} may {does}{asks}: {words}")
             yield from _programs(grant, replace(grant, binaries=None))
             for permits, _ in loosened(tool, FREE, grant.flow):
@@ -184,7 +186,7 @@ def _root(grant: ToolGrant, root: Root, was: ToolGrant) -> Iterator[_Difference]
     tool, writes = grant.tool, grant.effect is Effect.WRITE
     covering = [other for other in was.roots if PurePath(root.path).is_relative_to(other.path)]
     if not covering:
-        does = "write beneath" if writes else "reach"
+        does = f"{_WRITES.get(tool, 'write')} beneath" if writes else "reach"
         yield _Difference(permits=f"{tool} may {does} {_root_in_words(root)}")
         return
     nearest = max(covering, key=lambda other: len(PurePath(other.path).parts))

@@ -122,6 +122,25 @@ def test_a_profile_is_summed_up(akaion: Any, home: Path) -> None:
     assert not home.exists()
 
 
+PAGES = "{tool: web_fetch, hosts: [{host: www.example.org}], sink: {to: network, max_class: C1}}"
+OUTWARD = (PROFILE.replace("detached", "attached") + "perimeter: {max_egress_class: C1}\n").replace(
+    "    - {tool: search_text, paths: [{path: files}]}\n",
+    f"    - {PAGES}\n    - {{tool: write_file, paths: [{{path: files, class: C3}}]}}\n",
+)
+
+
+def test_i1_a_profile_says_which_grants_write_and_which_lead_out_and_where(akaion: Any) -> None:
+    Path("out.yaml").write_text(OUTWARD, encoding="utf-8")
+    status, out, _ = akaion("profile", "check", "out.yaml")
+    said = " ".join(out.split())
+    assert status == 0
+    assert "there is no remote backend, but web_fetch leads out" in said
+    assert "write_file: files (C3) [write]" in said
+    assert (
+        "web_fetch: pages at www.example.org; it carries content up to class C1 to network [network]" in said
+    )
+
+
 def test_a_profile_as_json_holds_the_judged_configuration(akaion: Any) -> None:
     data = json.loads(akaion("profile", "check", "studio.yaml", "--json")[1])
     assert data["ok"] is True
@@ -437,6 +456,35 @@ def test_i1_what_the_user_says_names_what_a_call_is_for(akaion: Any) -> None:
     assert (status, json.loads(out)["decision"]) == (0, "allow")
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments", "expected"),
+    [
+        ("web_fetch", {"url": "https://www.example.org/rates"}, (0, "allow", "grant.web_fetch")),
+        (
+            "web_fetch",
+            {"url": "https://www.example.org/RSSMRA85T10A562S"},
+            (4, "deny", "class-above-ceiling"),
+        ),
+        ("web_fetch", {"url": "https://example.com/"}, (4, "deny", "argument-outside-grant")),
+        ("write_file", {"path": "files/a.txt", "text": "x"}, (0, "allow", "grant.write_file")),
+        ("write_file", {"path": "files/.hidden/a.txt", "text": "x"}, (4, "deny", "refused-by-tool")),
+    ],
+    ids=["page", "page that says too much", "other host", "file", "hidden file"],
+)
+def test_i1_what_a_run_would_refuse_is_no_allow(
+    akaion: Any, tool: str, arguments: dict[str, str], expected: tuple[int, str, str]
+) -> None:
+    Path("out.yaml").write_text(OUTWARD, encoding="utf-8")
+    said = ("--said", f"get {arguments.get('url', 'it')} please")
+    status, out, _ = akaion(
+        "policy", "explain", tool, json.dumps(arguments), "-p", "out.yaml", *said, "--json"
+    )
+    found = json.loads(out)
+    assert (status, found["decision"], found["rule"]) == expected
+    if found["rule"] == "argument-outside-grant":
+        assert found["why"].endswith("pages are asked for at www.example.org")
+
+
 @pytest.mark.parametrize("arguments", ["[]", "{", "nothing"])
 def test_arguments_that_are_no_object_are_refused(akaion: Any, arguments: str) -> None:
     status, _, err = akaion("policy", "explain", "search_text", arguments, "-p", "studio.yaml")
@@ -633,9 +681,33 @@ def test_a_granted_folder_without_a_readable_text_is_a_warning(home: Path) -> No
     del home
     Path("files/b.pdf").write_bytes(b"%PDF-1.7\n\0")
     check = found("granted folder")
-    assert (check.grade, check.found.endswith("holds no file that can be read as text")) == ("warn", True)
+    assert (check.grade, check.found.endswith("holds no file that search_text can read")) == ("warn", True)
     Path("files/a.txt").write_text("a line\n", encoding="utf-8")
     assert found("granted folder").grade == "ok"
+
+
+@pytest.mark.parametrize(
+    ("tools", "content", "grade"),
+    [
+        (("read_file",), b"%PDF-1.7\nno zero byte in it\n", "warn"),
+        (("read_document",), b"%PDF-1.7\nno zero byte in it\n", "ok"),
+        (("read_document",), b"PK\x03\x04\0\0", "ok"),
+        (("read_document",), b"", "warn"),
+        (("write_file",), b"", "ok"),
+        (("read_file", "write_file"), b"", "ok"),
+    ],
+    ids=["pdf as text", "pdf", "docx", "empty", "drafts", "drafts that are read"],
+)
+def test_a_granted_folder_is_judged_by_the_tools_it_is_granted_to(
+    home: Path, tools: tuple[str, ...], content: bytes, grade: str
+) -> None:
+    del home
+    grants = "".join(f"    - {{tool: {tool}, paths: [{{path: files}}]}}\n" for tool in tools)
+    profile = PROFILE.replace("    - {tool: search_text, paths: [{path: files}]}\n", grants)
+    Path("studio.yaml").write_text(profile, encoding="utf-8")
+    if content:
+        Path("files/a.bin").write_bytes(content)
+    assert found("granted folder").grade == grade
 
 
 def test_i5_a_device_key_that_others_can_read_fails(akaion: Any, home: Path) -> None:

@@ -3,6 +3,7 @@
 
 import json
 import threading
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -432,3 +433,14 @@ def test_a_denied_search_ends_the_run_and_says_so_once(make_world: Any, grant: A
     world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool, ask=True)})
     result = loop_over(world, tool).run("When is the meeting?")
     assert (result.stop, result.detail) == (StopReason.DENIED, "not approved")
+
+
+def test_i12_a_search_that_the_policy_denies_names_its_rule_and_no_content(
+    make_world: Any, grant: Any
+) -> None:
+    tool = searcher()
+    denied = replace(grant(tool), path_arguments=frozenset({"path"}), roots=())
+    world = make_world(replies=[obey] * 9, grants={"search_text": denied})
+    result = loop_over(world, tool).run("When is the meeting?")
+    expected = "no-path-granted: search_text is granted on no folder"
+    assert (result.stop, result.detail) == (StopReason.DENIED, expected)

@@ -586,6 +586,15 @@ def test_i1_what_a_grant_of_pages_may_not_say_is_a_mistake_at_its_place(name: st
     assert [each.where for each in caught.value.mistakes] == [f"policy.grants.0.{where}".removesuffix(".")]
 
 
+def test_the_fix_of_a_page_without_sink_names_nothing_that_is_then_refused() -> None:
+    """The grant that the fix spells is right."""
+    with pytest.raises(ConfigError) as caught:
+        compiled({"tool": "web_fetch", "hosts": (HOST,)}, tools={"web_fetch": WebFetch()})
+    assert [each.fix for each in caught.value.mistakes] == ["add sink: {to: network, max_class: C1}"]
+    sink = {"to": "network", "max_class": "C1"}
+    compiled({"tool": "web_fetch", "hosts": (HOST,), "sink": sink}, tools={"web_fetch": WebFetch()})
+
+
 def test_i1_hosts_are_for_a_tool_that_asks_for_pages() -> None:
     with pytest.raises(ConfigError, match="asks for no page"):
         compiled({"tool": "fake", "hosts": (HOST,)}, tools={"fake": FakeTool()})

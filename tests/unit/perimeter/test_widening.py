@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.capability.tools.web import WebFetch
-from runner.kernel.config import Config, parse_config
+from runner.kernel.config import Config, PerimeterConfig, parse_config
 from runner.kernel.decisions import Deny
 from runner.kernel.errors import Mistake
 from runner.kernel.labels import Label
@@ -510,6 +510,32 @@ def test_i1_what_is_hardly_meant_is_found_at_its_field(change: Mapping[str, Any]
     assert findings(change) == {where}
 
 
+def perimeter_of(ceiling: str) -> PerimeterConfig:
+    perimeter = parse_config(plain(merged(BASE, REGISTER)), file="t", locate=lambda _: 0).perimeter
+    return perimeter.model_copy(update={"max_egress_class": ceiling})
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "means"),
+    [
+        (
+            "none",
+            ["nothing may leave, and what a person types counts as C1: every page of web_fetch is denied"],
+        ),
+        (
+            "C0",
+            ["at most C0 may leave, and what a person types counts as C1: every page of web_fetch is denied"],
+        ),
+        ("C1", []),
+    ],
+    ids=["nothing", "public", "internal"],
+)
+def test_hosts_that_no_task_can_ask_for_a_page_are_found(ceiling: str, means: list[str]) -> None:
+    judged = asking_for_pages(["a.example.org"])
+    config = judged.config.model_copy(update={"perimeter": perimeter_of(ceiling)})
+    assert [each.means for each in lint(config, judged.policy, homes=["/people/anna"])] == means
+
+
 @pytest.mark.parametrize(
     ("hosts", "where"),
     [
@@ -524,11 +550,7 @@ def test_i1_what_is_hardly_meant_is_found_at_its_field(change: Mapping[str, Any]
 )
 def test_i1_where_pages_are_hardly_meant_to_be_asked_for_is_found(hosts: list[Any], where: set[str]) -> None:
     judged = asking_for_pages(hosts)
-    config = judged.config.model_copy(
-        update={
-            "perimeter": parse_config(plain(merged(BASE, REGISTER)), file="t", locate=lambda _: 0).perimeter
-        }
-    )
+    config = judged.config.model_copy(update={"perimeter": perimeter_of("C1")})
     found = {".".join(map(str, each.where)) for each in lint(config, judged.policy, homes=["/people/anna"])}
     assert found == {f"policy.grants.0.{each}" for each in where}
 

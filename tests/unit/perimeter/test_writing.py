@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from runner.capability.tools.drafting import MoveToBin, PatchFile
 from runner.kernel.config import Config, Grant, parse_config
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass, Integrity
@@ -21,7 +22,12 @@ from runner.testing import FakeTool, ScriptedApprover
 pytestmark = pytest.mark.anyio
 
 READ, WRITE = FakeTool(name="read_file"), FakeTool(name="write_file", effect=Effect.WRITE)
-TOOLS: dict[str, Tool] = {"read_file": READ, "write_file": WRITE}
+TOOLS: dict[str, Tool] = {
+    "read_file": READ,
+    "write_file": WRITE,
+    "move_to_bin": MoveToBin(),
+    "patch_file": PatchFile(),
+}
 TO: JsonObject = {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}
 C1 = Root(alias="notes", path="/g/notes", declared=DataClass.C1, written=True)
 C2 = Root(alias="drafts", path="/g/drafts", written=True)
@@ -206,6 +212,21 @@ DIFFERENCES = {
         (NOTES,),
         (NOTES, on("write_file", "/s/drafts")),
         ["write_file may write what it likes: /s/drafts (C2 by default)"],
+    ),
+    "a tool that moves into the bin": (
+        (NOTES,),
+        (NOTES, on("move_to_bin", "/s/drafts")),
+        ["move_to_bin may move files to the bin: /s/drafts (C2 by default)"],
+    ),
+    "a tool that patches": (
+        (NOTES,),
+        (NOTES, on("patch_file", "/s/drafts")),
+        ["patch_file may change files: /s/drafts (C2 by default)"],
+    ),
+    "another folder to patch in": (
+        (on("patch_file", "/s/drafts"),),
+        (on("patch_file", "/s/drafts", "/t"),),
+        ["patch_file may change files beneath /t (C2 by default)"],
     ),
     "another folder": (
         (on("write_file", "/s/drafts"),),

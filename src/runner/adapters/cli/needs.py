@@ -10,6 +10,7 @@ import re
 import stat
 import sys
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -19,9 +20,11 @@ from runner.adapters.cli.book import read_book
 from runner.adapters.cli.models import MIB, state_of
 from runner.adapters.cli.profiles import Inspected, classifier_words, inspect, missing_for
 from runner.assembly import FINDINGS, Places, custody_of
+from runner.capability.documents.kinds import PACKED, family_of
+from runner.capability.documents.reader import FILE_BYTES
 from runner.capability.home import akaion_home
 from runner.capability.models import Catalogue, ModelEntry, models_dir, verify
-from runner.capability.tools.beneath import Beneath, Parts
+from runner.capability.tools.beneath import Beneath, Limits, Parts, decode
 from runner.capability.tools.documents import NAME as DOCUMENTS
 from runner.capability.tools.shell import NAME as SHELL
 from runner.capability.transport.findings import FileFindings
@@ -39,6 +42,9 @@ _ENDPOINT: Final = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@?#]+)(?:
 _PORTS: Final = {"http": 80, "https": 443}
 _LAST_PORT: Final = 65_535
 _NO_SHELL: Final = "remove the grant of the shell tool, or use such a machine"
+_READERS: Final = frozenset({DOCUMENTS, SEARCH_DOCUMENTS, SHELL, "read_file", "search_text"})
+"""The shipped tools that look into the files of a folder. Of one with another tool nothing is expected."""
+_LIST: Final = "list_dir"
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -87,33 +93,46 @@ def _python() -> Check:
 
 
 def _folders(profile: Inspected) -> Iterator[Check]:
-    """Yield a check for each folder that the grants name."""
-    paths = {entry.path: None for grant in profile.config.policy.grants for entry in grant.paths}
-    for path in paths:
-        place = profile.resolve(path)
-        if os.access(place, os.R_OK) and not _holds_text(place):
-            found = f"{place} holds no file that can be read as text"
-            fix = "put text files there: a PDF or a word processor's document is not read"
-            yield Check(name="granted folder", grade="warn", found=found, fix=fix)
-        elif os.access(place, os.R_OK):
-            yield Check(name="granted folder", grade="ok", found=str(place))
-        else:
-            fix = "make it readable, or correct policy.grants in the profile"
-            yield Check(name="granted folder", grade="fail", found=f"{place} cannot be read", fix=fix)
+    """Yield a check for each folder that the grants name, by the tools that each is granted to."""
+    tools: dict[str, set[str]] = {}
+    for grant in profile.config.policy.grants:
+        for entry in grant.paths:
+            tools.setdefault(entry.path, set()).add(grant.tool)
+    for path, granted in tools.items():
+        yield _folder(profile.resolve(path), granted)
 
 
-def _holds_text(place: Path) -> bool:
-    """Return whether a file at or beneath `place` can be read as the read tools read it."""
+def _folder(place: Path, tools: AbstractSet[str]) -> Check:
+    name = "granted folder"
+    if not os.access(place, os.R_OK):
+        fix = "make it readable, or correct policy.grants in the profile"
+        return Check(name=name, grade="fail", found=f"{place} cannot be read", fix=fix)
+    if not tools & _READERS or tools - _READERS - {_LIST} or _holds_readable(place, tools):
+        return Check(name=name, grade="ok", found=str(place))
+    found = f"{place} holds no file that {', '.join(sorted(tools & _READERS))} can read"
+    fix = "put text files or documents there"
+    if DOCUMENTS not in tools:
+        fix = f"put text files there, or grant {DOCUMENTS} on it for PDF and Office documents"
+    return Check(name=name, grade="warn", found=found, fix=fix)
+
+
+def _holds_readable(place: Path, tools: AbstractSet[str]) -> bool:
+    """Return whether one of `tools` can read a file at or beneath `place`."""
+    limits = Limits(file_bytes=FILE_BYTES) if DOCUMENTS in tools else Limits()
     try:
-        beneath = Beneath(Root(alias="", path=str(place.resolve())))
-        return any(_is_text(beneath, parts) for parts in beneath.walk())
+        beneath = Beneath(Root(alias="", path=str(place.resolve())), limits=limits)
+        return any(_is_readable(beneath, parts, tools) for parts in beneath.walk())
     except ToolError:
         return False
 
 
-def _is_text(beneath: Beneath, parts: Parts) -> bool:
+def _is_readable(beneath: Beneath, parts: Parts, tools: AbstractSet[str]) -> bool:
+    """Return whether one of `tools` can read the file at `parts`: a document by its kind, others as text."""
     try:
-        return bool(beneath.read(parts).strip())
+        data = beneath.data(parts)
+        if family_of(data) in PACKED:
+            return DOCUMENTS in tools
+        return bool(decode(data).text.strip())
     except ToolError:
         return False
 

@@ -12,10 +12,11 @@ from typing import Annotated, Any, Final, assert_never
 
 import typer
 
+from runner.adapters.cli.afterwards import refusal
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import DEFAULT, Inspected, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
-from runner.assembly import construct
+from runner.assembly import construct, rules_for
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
 from runner.kernel.errors import Mistake
 from runner.kernel.labels import Label
@@ -23,7 +24,8 @@ from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
 from runner.perimeter.grants import policy_document
 from runner.perimeter.known import Known
 from runner.perimeter.lint import Finding, lint
-from runner.perimeter.policy import NOT_NAMED, Policy, decide, needs_a_person
+from runner.perimeter.loosened import place_in_words
+from runner.perimeter.policy import NOT_NAMED, Policy, ToolGrant, decide, needs_a_person
 from runner.perimeter.trace.commit import policy_digest
 from runner.perimeter.validate import fits
 from runner.perimeter.widening import Permissions, newly_permitted, no_longer_permitted
@@ -116,11 +118,20 @@ def explain(
         why = f"{why}: nobody named {', '.join(needs_a_person(policy, call, known))}"
     if isinstance(verdict, Deny) and verdict.rule == "arguments-invalid":
         why = "; ".join((why, *_misfits(call.arguments, policy.grants[tool].parameters)))
+    if isinstance(verdict, Deny) and verdict.rule == "argument-outside-grant":
+        why = "; ".join((why, *_hosts(policy.grants[tool])))
+    rule, found = verdict.rule, None
+    if not isinstance(verdict, Deny):
+        read = inspect(profile)
+        rules = rules_for(read.config, read.source, ())
+        found = refusal(policy.grants[tool], call, read.config.perimeter.ceiling, rules)
+    if found is not None:
+        word, rule, why = "deny", *found
     if as_json:
-        print_json({"tool": tool, "decision": word, "rule": verdict.rule, "why": why})
+        print_json({"tool": tool, "decision": word, "rule": rule, "why": why})
     else:
-        print_facts(output(), [("Decision", word), ("Rule", verdict.rule), ("Why", why)])
-    if isinstance(verdict, Deny):
+        print_facts(output(), [("Decision", word), ("Rule", rule), ("Why", why)])
+    if word == "deny":
         raise typer.Exit(Status.REFUSED)
 
 
@@ -174,6 +185,12 @@ def _misfits(arguments: JsonObject, schema: JsonObject) -> Iterator[str]:
     ):
         if names:
             yield f"{word}: {', '.join(names)}"
+
+
+def _hosts(grant: ToolGrant) -> Iterator[str]:
+    """Yield which hosts a grant names, for a tool that asks for pages."""
+    if grant.url_argument is not None:
+        yield f"pages are asked for at {', '.join(map(place_in_words, grant.places)) or 'no host'}"
 
 
 def _matters(matter: str | None, policy: Policy) -> frozenset[str]:

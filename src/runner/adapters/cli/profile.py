@@ -12,9 +12,13 @@ import typer
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import Inspected, JsonOption, classifier_words, inspect, missing_for
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
-from runner.assembly import custody_of
+from runner.assembly import construct, custody_of
 from runner.kernel.config import Config, Grant, GrantedPath
 from runner.kernel.errors import ConfigError
+from runner.kernel.ports import Effect
+from runner.perimeter.flows import SinkKind
+from runner.perimeter.loosened import place_in_words, sink_in_words
+from runner.perimeter.policy import Policy, ToolGrant
 
 app: Final = typer.Typer(help="Check a profile before using it.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -46,7 +50,7 @@ def check(
     if as_json:
         print_json(_summary_data(found, warnings))
         return
-    print_facts(output(), _summary(found))
+    print_facts(output(), _summary(found, construct(file, to_read=True).policy))
     for warning in warnings:
         print_line(output(), f"Warning: {warning}", "yellow")
 
@@ -62,10 +66,10 @@ def _mistake_data(error: ConfigError, index: int) -> dict[str, Any]:
     }
 
 
-def _summary(found: Inspected) -> Iterator[tuple[str, str]]:
+def _summary(found: Inspected, policy: Policy) -> Iterator[tuple[str, str]]:
     config, inference = found.config, found.config.inference
     yield "Profile", f"{found.source.file}, based on {config.profile}"
-    yield from _protection(config)
+    yield from _protection(config, policy)
     local, remote = inference.local, inference.remote
     if local is not None:
         yield "Local model", f"{local.model}, {local.endpoint or 'in this process'}"
@@ -73,7 +77,7 @@ def _summary(found: Inspected) -> Iterator[tuple[str, str]]:
         yield "Remote model", f"{remote.model}, {remote.endpoint}, up to {remote.max_class or 'the ceiling'}"
     yield "Asked first", inference.prefer
     for grant in config.policy.grants:
-        yield "Grant", _grant_words(grant)
+        yield "Grant", _grant_words(grant, policy.grants[grant.tool])
     if not config.policy.grants:
         yield "Grant", "none: every tool is denied"
     budget = config.budget
@@ -82,10 +86,10 @@ def _summary(found: Inspected) -> Iterator[tuple[str, str]]:
     yield "Device key", custody_of(found.config, found.places).place
 
 
-def _protection(config: Config) -> Iterator[tuple[str, str]]:
+def _protection(config: Config, policy: Policy) -> Iterator[tuple[str, str]]:
     """Yield what may leave, and everything that raises or lowers what protects the rest."""
     perimeter = config.perimeter
-    yield "May leave", "; ".join(_leaving_words(config))
+    yield "May leave", "; ".join(_leaving_words(config, policy))
     yield "Classifier", classifier_words(config)
     yield "Its faults", _FAULT_WORDS[perimeter.classifier_fault]
     yield "Redaction", _REDACTION_WORDS[perimeter.redaction]
@@ -107,8 +111,8 @@ _REDACTION_WORDS: Final = {
 _ASK_WORDS: Final = {"off": "nobody is asked", "ask": "a person may let C2 content of a task go"}
 
 
-def _leaving_words(config: Config) -> Iterator[str]:
-    """Yield what may leave for a remote backend: the ceiling, and the two ways in which C2 comes below it."""
+def _leaving_words(config: Config, policy: Policy) -> Iterator[str]:
+    """Yield what may leave: the ceiling, the two ways in which C2 comes below it, and the ways out."""
     perimeter = config.perimeter
     if perimeter.ceiling is None:
         yield "nothing"
@@ -118,17 +122,49 @@ def _leaving_words(config: Config) -> Iterator[str]:
         yield "C2 content whose findings were replaced by tokens"
     if perimeter.declassification == "ask":
         yield "C2 content that a person lets go"
+    tools = ", ".join(sorted(each.tool for each in policy.grants.values() if _leads_out(each)))
     if config.inference.remote is None:
-        yield "but there is no remote backend"
+        yield (
+            f"there is no remote backend, but {tools} leads out"
+            if tools
+            else "but there is no remote backend"
+        )
+    elif tools:
+        yield f"{tools} leads out too"
 
 
-def _grant_words(grant: Grant) -> str:
+def _leads_out(grant: ToolGrant) -> bool:
+    """Return whether a tool asks for pages somewhere, or its sink is the network."""
+    sink = grant.flow.sink
+    return bool(grant.places) or (
+        sink is not None and sink.kind is SinkKind.NETWORK and grant.url_argument is None
+    )
+
+
+def _grant_words(grant: Grant, compiled: ToolGrant) -> str:
     paths = ", ".join(map(_path_words, grant.paths))
     asks = ", asks first" if grant.approval == "ask" else ""
     trusted = ", trusted" if grant.trusted else ""
     programs = "" if grant.commands is None else f"; programs: {', '.join(grant.commands) or 'none'}"
     free = ", NOT CONFINED" if grant.sandbox == "unrestricted" else ""
-    return f"{grant.tool}: {paths or 'no folder'}{programs} [{grant.access}{asks}{trusted}{free}]"
+    reach = paths or ("" if compiled.url_argument is not None else "no folder")
+    if compiled.url_argument is not None:
+        reach += f"pages at {', '.join(map(place_in_words, compiled.places)) or 'no host'}"
+    sink = sink_in_words(compiled.flow.sink)
+    does = _EFFECT_WORDS[compiled.effect]
+    if compiled.effect is Effect.HOST:
+        does = f"{grant.access}, {does}"
+    return f"{grant.tool}: {reach}{programs}{sink} [{does}{asks}{trusted}{free}]"
+
+
+_EFFECT_WORDS: Final = {
+    Effect.READ: "read",
+    Effect.WRITE: "write",
+    Effect.NET: "network",
+    Effect.HOST: "the program's own",
+    Effect.RUN: "read, by programs",
+    Effect.RUN_FREE: "whatever its programs do",
+}
 
 
 def _path_words(entry: GrantedPath) -> str:

@@ -19,6 +19,8 @@ from runner.adapters.ledger.select import shown_moment
 Ref: TypeAlias = tuple[int, int]
 """A line: the number of its log, and its `seq`."""
 PERSONAL: Final = ("C2", "C3")
+WRITE_TOOLS: Final = frozenset({"write_file", "patch_file", "move_to_bin"})
+"""The shipped tools that write: a record names a tool, and what it can do stands in the policy alone."""
 _FACTS: Final = ("custody", "enforcement", "sandbox", "classifier", "max_egress_class", "seal_every")
 
 
@@ -69,6 +71,7 @@ def account(material: Material) -> Account:
     return {
         "asked": tuple(_asked(material.runs)),
         "read": tuple(story.read()),
+        "written": tuple(story.written()) or (_nothing("nothing_written", material),),
         "left": tuple(left) or (_nothing("nothing_left", material),),
         "stayed": tuple(each for each in story.sends() if each.values["locality"] != "remote"),
         "denied": tuple(story.denied()) or (_nothing("nothing_denied", material),),
@@ -155,9 +158,11 @@ class _Story:
         return sent.word("class") if lowered is None or not lowered.word("approval") else lowered.word("from")
 
     def read(self) -> Iterator[Statement]:
-        """Yield what each tool gave back."""
+        """Yield what each tool gave back that does not write."""
         for result in self.of("tool_result"):
             call = self._calls.get((result.log, result.word("call_id")))
+            if call is not None and call.word("tool") in WRITE_TOOLS:
+                continue
             block = self._blocks.get((result.log, result.word("block")))
             values: dict[str, str | int] = {
                 "time": shown_moment(result.ts),
@@ -168,6 +173,22 @@ class _Story:
             }
             known = (each for each in (call, result, block) if each is not None)
             yield Statement(code="read", values=values, refs=tuple(map(ref, known)))
+
+    def written(self) -> Iterator[Statement]:
+        """Yield how each call of a shipped tool that writes ended."""
+        for result in self.of("tool_result"):
+            call = self._calls.get((result.log, result.word("call_id")))
+            if call is None or call.word("tool") not in WRITE_TOOLS:
+                continue
+            decision = self._decisions.get((result.log, result.word("call_id")))
+            values: dict[str, str | int] = {
+                "time": shown_moment(result.ts),
+                "tool": call.word("tool"),
+                "status": result.word("status"),
+                "class": "none" if decision is None else decision.word("class"),
+            }
+            known = (each for each in (decision, call, result) if each is not None)
+            yield Statement(code="written", values=values, refs=tuple(map(ref, known)))
 
     def sends(self) -> Iterator[Statement]:
         """Yield every send that was not denied."""
@@ -190,7 +211,8 @@ class _Story:
                 case "egress", "denied":
                     values = {**self._send(entry), "reason": entry.word("reason")}
                     refs = tuple(map(ref, filter(None, (entry, self.call(entry)))))
-                    yield Statement(code="send_denied", values=values, refs=refs)
+                    code = "tool_send_denied" if entry.word("channel") == "tool" else "send_denied"
+                    yield Statement(code=code, values=values, refs=refs)
                 case "policy_decision", "deny":
                     calls: dict[str, str | int] = {
                         "time": shown_moment(entry.ts),
