@@ -22,7 +22,7 @@ from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
 from runner.perimeter.classify.known import Known
-from runner.perimeter.classify.surnames import ALONE, Alone, is_called, parts_of
+from runner.perimeter.classify.surnames import ALONE, Alone, is_called, parts_of, spellings_of
 from runner.perimeter.classify.views import fold
 from runner.perimeter.classify.words import Starts, words_of
 
@@ -131,7 +131,7 @@ class Clients:
         self._slips: dict[Words, dict[bytes, dict[bytes, DataClass]]] = {}
         """For a name with one word left open, by how that word begins, and how it ends: which are meant."""
         for listed in register:
-            for name in listed.names:
+            for name in sorted(set().union(*map(spellings_of, listed.names))):
                 self._learn(name, listed.data_class)
                 if listed.by_surname and is_person(name):
                     for part in parts_of(fold(name).data):
@@ -139,7 +139,7 @@ class Clients:
         self._sizes = sorted({len(words) for words in self._exact})
         self._several = [size for size in self._sizes if size > 1]
         self._longest = max(self._sizes, default=0)
-        self._vocabulary = frozenset(word for words in self._exact for word in words)
+        self._vocabulary = frozenset(word for words in self._exact for word in words) | self._alone.keys()
 
     def __bool__(self) -> bool:
         """Say whether there is any client."""

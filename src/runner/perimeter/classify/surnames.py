@@ -8,6 +8,7 @@ ordinary word counts only behind a title.
 """
 
 import re
+import unicodedata
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
@@ -26,7 +27,28 @@ _PARTICLE: Final = (
     rb"(?:d[eiao]|del|dell[aeo]?|de[ig]|dall[ao]?|l[aoei]|van|von|de[nr]|te[nr]|el|al|bin|ben)[' ]|[dlo]'"
 )
 _WORD: Final = re.compile(rb"((?:\b(?:" + _PARTICLE + rb"))*)\b([a-z]{3,})")
+_APART: Final = {
+    "\u00df": "ss",
+    "\u1e9e": "SS",
+    "\u00e6": "ae",
+    "\u00c6": "Ae",
+    "\u00f8": "oe",
+    "\u00d8": "Oe",
+} | {
+    letter: f"{base}e" for letter, base in zip("\u00e4\u00f6\u00fc\u00c4\u00d6\u00dc", "aouAOU", strict=True)
+}
+"""Letters that are written as two where a keyboard has no others."""
+_LETTERS: Final = str.maketrans(_APART)
+_LABELLED: Final = compile_pattern(
+    r"(?i)(?:^|[^0-9A-Za-z])(?:client[ei]?|pazient[ei]|patient|assistit[oaei]|cognome|surname)[\"']?\s{0,3}[:=]\s{0,3}[\"']?$"
+)
+"""The label of a field that holds a name: behind it a surname is one in small letters, too."""
 _TITLED: Final = compile_pattern(rf"(?:^|[^0-9A-Za-z])(?:{PRIVATE_TITLE}|{PROFESSIONAL_TITLE})$")
+
+
+def spellings_of(name: str) -> frozenset[str]:
+    """Return `name` as it is, and with each letter that some keyboards lack written as two."""
+    return frozenset({name, unicodedata.normalize("NFC", name).translate(_LETTERS)})
 
 
 class Alone(NamedTuple):
@@ -39,13 +61,17 @@ class Alone(NamedTuple):
 def parts_of(name: bytes) -> Iterator[Alone]:
     """Yield what of `name`, a person's and folded, is looked for by itself.
 
-    Nobody says which word is the surname. A common given name is none; a particle belongs to what follows it.
+    Nobody says which word is the surname. A common given name is none; a particle belongs to what follows it,
+    and may be written in one word with it.
     """
     for particles, word in _WORD.findall(name.lower()):
         text = word.decode("ascii")
         told = bool(particles) or (len(word) >= _SHORTEST and names.is_told_by_itself(text))
         if told or text not in names.GIVEN or text in names.SURNAMES:
             yield Alone((*words_of(particles), word), not told)
+        joined = b"".join((*words_of(particles), word))
+        if particles and names.is_told_by_itself(joined.decode("ascii")):
+            yield Alone((joined,), titled=False)
 
 
 def is_called(data: bytes, start: int, end: int, *, titled: bool) -> bool:
@@ -59,4 +85,6 @@ def is_called(data: bytes, start: int, end: int, *, titled: bool) -> bool:
         return True
     written = data[start:end].split(b" ")
     capitals = written[0][:1].isupper() and written[-1][:1].isupper()
+    if not titled and _LABELLED.search(before) is not None:
+        return True
     return not titled and capitals and names.stands_for_a_person(before.decode("ascii"))

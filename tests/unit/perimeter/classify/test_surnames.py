@@ -123,3 +123,35 @@ def test_no_part_of_a_firm_is_looked_for_by_itself() -> None:
 def test_every_text_is_judged_and_every_span_lies_in_it(odd: str, pieces: list[str]) -> None:
     text = odd + " ".join(pieces) + odd
     assert all(0 <= span.start < span.end <= len(text) for span in PRACTICE.classify(text).spans)
+
+
+KEYBOARDS = classifier(
+    "Otto Wei\u00df",
+    "J\u00fcrgen M\u00fcller",
+    "S\u00f8ren Kj\u00e6rgaard",
+    "Luigi De Biasio",
+    "Anna Zorzetto",
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("Weiss paga", "Weiss"),
+        ("WEISS paga", "WEISS"),
+        ("Wei\u00df paga", "Wei\u00df"),
+        ("Mueller paga", "Mueller"),
+        ("Muller paga", "Muller"),
+        ("M\u00fcller paga", "M\u00fcller"),
+        ("Kjaergaard paga", "Kjaergaard"),
+        ("DeBiasio paga", "DeBiasio"),
+        ("Cliente: zorzetto", "zorzetto"),
+        ('{"cliente": "zorzetto"}', "zorzetto"),
+    ],
+)
+def test_i6_a_surname_is_found_as_other_keyboards_and_forms_write_it(text: str, name: str) -> None:
+    assert called(text, KEYBOARDS) == [name]
+
+
+def test_a_label_makes_no_ordinary_word_a_surname() -> None:
+    assert called("Cliente: costa") == []
