@@ -394,6 +394,7 @@ def _mails() -> list[Paper]:
         part("text/plain; charset=utf-8", b"nota allegata", name="nota.txt"),
     ]
     with_files = HEAD + multipart("mixed", [both.removeprefix(HEAD), *attached], mark="m")
+    half = "other versions of its text, which may say something else, not read: 1"
     first = [*HEAD_WORDS, *LETTER]
     pages = [
         first, ["Attachment: atto.pdf"], LETTER, SECOND, ["Attachment: memoria.docx"], SECOND,
@@ -416,9 +417,9 @@ def _mails() -> list[Paper]:
     ]
     return [
         Paper(name="quoted.eml", kind="eml", data=quoted, pages=[[*HEAD_WORDS, "Perché la città"]]),
-        Paper(name="both.eml", kind="eml", data=both, pages=[first]),
+        Paper(name="both.eml", kind="eml", data=both, pages=[first], notes=[half]),
         Paper(name="only.eml", kind="eml", data=only, pages=[first]),
-        Paper(name="files.eml", kind="eml", data=with_files, pages=pages, notes=["attachments not read: 1"]),
+        Paper(name="files.eml", kind="eml", data=with_files, pages=pages, notes=[half, "attachments not read: 1"]),
         Paper(name="pec.eml", kind="eml", data=pec, pages=[[*HEAD_WORDS, "Messaggio di posta certificata"], certified, ["Attachment: postacert.eml", *first]], notes=["signatures, not checked: 1"]),
     ]  # fmt: skip
 

@@ -41,6 +41,7 @@ class Note(StrEnum):
     FAR_ROWS = "far-rows"
     REST = "rest"
     SIGNATURE = "signature"
+    ALTERNATIVES = "alternatives"
 
 
 _REASONS: Final[dict[Reason, str]] = {
@@ -73,6 +74,7 @@ _NOTES: Final[dict[Note, str]] = {
     Note.FAR_ROWS: "rows far below the others, not read: {}",
     Note.REST: "there is more than is read of one document: what follows was not read",
     Note.SIGNATURE: "signatures, not checked: {}",
+    Note.ALTERNATIVES: "other versions of its text, which may say something else, not read: {}",
 }
 
 

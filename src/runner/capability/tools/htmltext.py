@@ -22,8 +22,8 @@ MOST_LINKS: Final = 40
 """Links of a page that are shown."""
 _DEEPEST: Final = 512
 _UNSHOWN: Final = frozenset(
-    {"script", "style", "template", "iframe", "object", "svg", "math", "xmp", "noembed", "noframes"}
-    | {"datalist", "dialog", "select", "canvas", "audio", "video"}
+    {"script", "style", "template", "iframe", "object", "svg", "xmp", "noembed", "noframes"}
+    | {"annotation", "annotation-xml", "datalist", "dialog", "select", "canvas", "audio", "video"}
 )
 _VOID: Final = frozenset(
     {"area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "track", "wbr"}
@@ -32,6 +32,8 @@ _INLINE: Final = frozenset(
     {"a", "abbr", "b", "bdi", "bdo", "big", "cite", "code", "data", "del", "dfn", "em", "font", "i", "ins"}
     | {"kbd", "label", "mark", "q", "s", "samp", "small", "span", "strike", "strong", "sub", "sup", "time"}
     | {"tt", "u", "var", "wbr", "img", "input", "link", "meta", "nobr", "ruby", "rt", "rp", "button"}
+    | {"math", "semantics", "mrow", "mi", "mo", "mn", "ms", "mtext", "mspace", "mfrac", "msqrt", "mroot"}
+    | {"msub", "msup", "msubsup", "munder", "mover", "munderover", "mstyle", "mpadded"}
 )
 """Elements that begin no line."""
 _CELLS: Final = frozenset({"td", "th"})

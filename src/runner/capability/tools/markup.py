@@ -19,6 +19,15 @@ _RAW: Final = frozenset({"script", "style", "xmp", "iframe", "noembed", "noframe
 """Elements whose content is text to the end tag of their own name."""
 _REFERENCES: Final = frozenset({"title", "textarea"})
 """Those of them in which references to characters are read."""
+_FOREIGN: Final = frozenset({"svg", "math"})
+_BREAKOUTS: Final = frozenset(
+    {"b", "big", "blockquote", "body", "br", "center", "code", "dd", "div", "dl", "dt", "em", "embed", "h1"}
+    | {"h2", "h3", "h4", "h5", "h6", "head", "hr", "i", "img", "li", "listing", "menu", "meta", "nobr", "ol"}
+    | {"p", "pre", "ruby", "s", "small", "span", "strong", "strike", "sub", "sup", "table", "tt", "u", "ul"}
+    | {"var"}
+)
+"""Elements that end a drawing or a formula which was not closed. Source: the HTML standard, 13.2.6.5."""
+_FONT: Final = frozenset({"color", "face", "size"})
 _TAG: Final = re.compile(r"[a-zA-Z][^\s/>]*")
 _NAME: Final = re.compile(r"[\s/]*([^\s/>=]*)\s*(=?)\s*")
 _BARE: Final = re.compile(r"[^\s>]*")
@@ -46,8 +55,9 @@ Piece: TypeAlias = str | Start | End
 def pieces_of(page: str) -> Iterator[Piece]:
     """Yield the pieces of `page`, in order. Total, and linear in its length.
 
-    Comments, declarations and instructions are left out.
+    Comments, declarations and instructions are left out. A drawing or a formula ends where a browser ends it.
     """
+    foreign = _Foreign()
     at = 0
     while at < len(page):
         opening = page.find("<", at)
@@ -69,11 +79,46 @@ def pieces_of(page: str) -> Iterator[Piece]:
         attributes, at = _attributes(page, match.end())
         if at > len(page):
             return
-        yield End(tag=tag) if following == "/" else Start(tag=tag, attributes=attributes)
-        if tag in _RAW and following != "/":
+        if following == "/":
+            yield from foreign.end(tag)
+            yield End(tag=tag)
+            continue
+        closed = page.endswith("/>", 0, at)
+        yield from foreign.start(tag, attributes, closed=closed)
+        yield Start(tag=tag, attributes=attributes)
+        if closed and tag in _FOREIGN:
+            yield End(tag=tag)
+        elif tag in _RAW and not foreign.depth:
             end = _raw_end(page, tag, at)
             yield _read(page[at:end]) if tag in _REFERENCES else page[at:end]
             at = end
+
+
+class _Foreign:
+    """The drawing or formula that one is in: the `tag` of the outermost, and how many of it are open."""
+
+    def __init__(self) -> None:
+        self.tag = ""
+        self.depth = 0
+
+    def start(self, tag: str, attributes: Mapping[str, str], *, closed: bool) -> Iterator[Piece]:
+        """Go past a start tag; yield what ends before it."""
+        if tag in _BREAKOUTS or (tag == "font" and not _FONT.isdisjoint(attributes)):
+            yield from self._leave()
+        elif tag in _FOREIGN and not closed and (not self.depth or tag == self.tag):
+            self.tag, self.depth = tag, self.depth + 1
+
+    def end(self, tag: str) -> Iterator[Piece]:
+        """Go past an end tag; yield what ends before it."""
+        if tag in ("p", "br"):
+            yield from self._leave()
+        elif self.depth and tag == self.tag:
+            self.depth -= 1
+
+    def _leave(self) -> Iterator[Piece]:
+        for _ in range(self.depth):
+            yield End(tag=self.tag)
+        self.depth = 0
 
 
 def _after_comment(page: str, opening: int) -> int:

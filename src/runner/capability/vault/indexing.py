@@ -12,13 +12,13 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Final, TypeAlias
 
 from runner.capability.documents.port import DocumentReader
 from runner.capability.tools.beneath import Beneath, Parts, Stamp
-from runner.capability.vault.sections import Section, read_sections
+from runner.capability.vault.sections import MOST_SECTIONS, TOO_LONG, Section, read_sections
 from runner.capability.vault.store import Known, Row, State, Store, stamp_text
 from runner.capability.vault.words import Terms
 from runner.kernel.errors import ToolError
@@ -38,8 +38,8 @@ Tell: TypeAlias = Callable[[int, int], None]
 class Updated:
     """What an update did, in files: `same` were not read again, `left` are still to be read.
 
-    `unread` counts those that cannot be read, by our words for the reason. `skipped` names were no regular
-    files, and `cut` says that the folder holds more than is indexed.
+    `unread` counts those that cannot be read, or not to their end, by our words for the reason. `skipped`
+    names were no regular files, and `cut` says that the folder holds more than is indexed.
     """
 
     new: int = 0
@@ -160,10 +160,13 @@ def _read(beneath: Beneath, work: _Work, terms: Terms, reader: DocumentReader | 
     try:
         data = beneath.data(work.parts)
         digest = terms.digest(data)
-        state = State(stamp=work.stamp, digest=digest)
-        if work.is_as_before(state):
-            return work, state, ()
-        return work, state, read_sections(data, name=work.parts[-1] if work.parts else "", reader=reader)
+        whole = State(stamp=work.stamp, digest=digest)
+        cut = replace(whole, problem=TOO_LONG)
+        for state in (whole, cut):
+            if work.is_as_before(state):
+                return work, state, ()
+        sections = read_sections(data, name=work.parts[-1] if work.parts else "", reader=reader)
+        return work, whole if len(sections) <= MOST_SECTIONS else cut, sections[:MOST_SECTIONS]
     except ToolError as problem:
         return work, State(stamp=work.stamp, digest=digest, problem=str(problem)), ()
 

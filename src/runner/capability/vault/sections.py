@@ -21,7 +21,9 @@ from runner.kernel.errors import ToolError
 SECTION_LINES: Final = 40
 """Lines of a section: about a printed page."""
 MOST_SECTIONS: Final = 1 << 16
-"""Sections of a file; what follows them is not indexed."""
+"""Sections of a file that are indexed."""
+TOO_LONG: Final = "that file is longer than is indexed: its beginning is found, its end is not"
+"""What is said of a file that has more."""
 
 _NO_READER: Final = (
     "that file is a document: it is indexed where read_document is granted with its sandbox, without"
@@ -43,7 +45,7 @@ class Section:
 
 def read_sections(data: bytes, *, name: str, reader: DocumentReader | None) -> tuple[Section, ...]:
     """Return the sections of the file `name` that holds `data`; raise `ToolError` if it cannot be read."""
-    return tuple(_cut(_pages(data, name, reader)))[:MOST_SECTIONS]
+    return tuple(_cut(_pages(data, name, reader)))
 
 
 def _pages(data: bytes, name: str, reader: DocumentReader | None) -> _Pages:

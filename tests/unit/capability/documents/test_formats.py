@@ -22,6 +22,7 @@ from papers import (
     plain_pdf,
     xlsx,
 )
+from pdfmaker import file_of, pages_of, shown, stream
 
 from runner.capability.documents.kinds import Family, family_of
 from runner.capability.documents.parsing import child
@@ -145,3 +146,47 @@ def test_i12_what_a_parser_raises_is_one_word() -> None:
             raise problem
 
         assert child.answer_to(b"", fail) == {"error": reason}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (rb"Canone {\upr{9000}{\*\ud{100}}} euro", ["Canone 100 euro"]),
+        (rb"uno{\object\objemb{\*\objdata 00}{\result  Clausola}}due", ["uno Clausoladue"]),
+        (rb"uno{\object{\pict 00}{\*\objdata 00}}due", ["unodue"]),
+        (rb"uno{\shp{\*\shpinst{\sp{\sn a}{\sv b}}{\shptxt due\par}}{\shprslt c}}tre", ["uno", "due", "tre"]),
+        (rb"uno{\*\do\dobxpage{\dptxbxtext Clausola\par}}due", ["uno", "Clausola", "due"]),
+        (rb"{\upr{\upr{1}{2}}{\*\ud{3}}}{\result 4}{\*\result 5}", ["34"]),
+    ],
+    ids=["halves", "object", "no-result", "shape", "drawing", "nested"],
+)  # fmt: skip
+def test_i8_rich_text_is_read_as_new_readers_show_it(text: bytes, expected: list[str]) -> None:
+    document = read(b"{\\rtf1\\ansi " + text + b"}")
+    assert [list(page.lines) for page in document.pages] == [expected]
+    assert document.notes == (("files or objects embedded in it, not read: 1",) if b"object" in text else ())
+
+
+@pytest.mark.parametrize("tag", ["svg", "math", "svg><desc", "math><mi"])
+def test_i8_what_stands_after_an_open_drawing_is_read(tag: str) -> None:
+    page = f"<html><body><p>Prima<{tag}><p>Clausola penale</p><p>fine</body></html>"
+    assert read(page.encode()).pages[0].lines == ("Prima", "Clausola penale", "fine")
+
+
+def test_what_an_open_element_swallows_is_said() -> None:
+    rest = "there is more than is read of one document: what follows was not read"
+    document = read(b"<html><body><p>Prima<svg><style><p>Clausola penale</p></body></html>")
+    assert (document.pages[0].lines, document.notes) == (("Prima",), (rest,))
+
+
+def test_i8_fields_that_inherit_and_remarks_are_read() -> None:
+    above = b"<< /FT /Tx /T (importo) /V (9000) /Kids [20 0 R] >>"
+    more = {
+        20: b"<< /Type /Annot /Subtype /Widget /Parent 21 0 R /Rect [0 0 1 1] >>",
+        21: above,
+        22: b"<< /Type /Annot /Subtype /FreeText /Contents (Clausola penale) /Rect [0 0 1 1] >>",
+        23: b"<< /Type /Annot /Subtype /Widget /Parent 23 0 R /Contents (no) /Rect [0 0 1 1] >>",
+    }
+    words = [b"/Annots [20 0 R 22 0 R 23 0 R]"]
+    data = file_of(pages_of([stream(shown(["Canone"]))], words=words, more=more))
+    found = [line for line in read(data).pages[0].lines if line]
+    assert found == ["Canone", "importo: 9000", "Clausola penale"]

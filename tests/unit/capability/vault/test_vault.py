@@ -18,8 +18,10 @@ from runner.capability.documents.port import Document, Page
 from runner.capability.tools.beneath import identity_of
 from runner.capability.tools.openers import best_opener
 from runner.capability.transport.clock import SystemEntropy
+from runner.capability.vault import indexing
 from runner.capability.vault.database import Broken, need_fts5, one_change, open_database
 from runner.capability.vault.indexing import FRESH_NS, Updated, is_old
+from runner.capability.vault.sections import SECTION_LINES, TOO_LONG
 from runner.capability.vault.vault import Vault
 from runner.capability.vault.words import Terms
 from runner.kernel.errors import ToolError
@@ -280,6 +282,22 @@ def test_what_holds_no_text_is_unread_by_its_reason_and_name(
     assert reason in said
     assert [(each.file, each.why) for each in reading.unread(roots)] == [(f"a/{name}", said)]
     assert reading.search(roots, "alfa", 5).unread == 1
+
+
+def test_a_file_with_more_sections_than_are_indexed_is_counted(
+    practice: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its beginning is found, its end is not, and every update says so."""
+    monkeypatch.setattr(indexing, "MOST_SECTIONS", 2)
+    practice.put("a/whole.txt", "gamma\n" * SECTION_LINES * 2)
+    practice.put("a/long.txt", "alfa\n" + "beta\n" * SECTION_LINES * 2 + "delta\n")
+    roots = [practice.root("a")]
+    assert practice.vault.update(roots).unread == {TOO_LONG: 1}
+    done = practice.vault.update(roots, again=True)
+    assert (counts(done), dict(done.unread)) == ((0, 0, 0, 2), {TOO_LONG: 1})
+    assert practice.files("alfa") == ["a/long.txt"]
+    found = practice.vault.search(roots, "delta", 5)
+    assert (found.hits, found.files, found.unread) == ((), 1, 1)
 
 
 # --- an index that is not what it should be -------------------------------------------------------------

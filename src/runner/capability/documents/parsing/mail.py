@@ -67,7 +67,9 @@ class _Mail:
             return
         inner = [part for part in content if isinstance(part, Message)]
         if message.get_content_type() == "multipart/alternative":
-            inner = _best_of(inner)
+            best = _best_of(inner)
+            self._draft.note(Note.ALTERNATIVES, len(inner) - len(best))
+            inner = best
         for part in inner:
             yield from self._leaves(part)
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """HTML: blocks as lines, a table's row as one line, and no script, style or form.
 
-What a style would hide is read all the same: whether it shows is a matter of who looks. Source: the HTML
+What a style would hide is read all the same: whether it shows is a matter of who looks. So is the text of a
+drawing or a formula, and all that follows one that is never closed, which a browser shows. Source: the HTML
 standard.
 """
 
@@ -16,7 +17,7 @@ from runner.capability.documents.words import Note, Reason
 BYTES: Final = 16 << 20
 _DECLARED: Final = re.compile(rb"charset\s*=\s*[\"']?\s*([A-Za-z0-9_-]{1,20})", re.IGNORECASE)
 _BREAK: Final = re.compile(r"(?:page-break|break)-before\s*:\s*(?:always|page)", re.IGNORECASE)
-_SKIPPED: Final = frozenset({"script", "style", "template", "svg", "math", "noembed", "noframes"})
+_SKIPPED: Final = frozenset({"script", "style", "template", "noembed", "noframes"})
 _BLOCKS: Final = frozenset(
     {
         "address", "article", "aside", "blockquote", "body", "br", "caption", "center", "dd", "details",
@@ -37,6 +38,7 @@ def parse(data: bytes, draft: Draft, charset: str | None = None) -> None:
     page.feed(decoded(data, charset or (declared[1].decode() if declared else None)))
     page.close()
     page.end_line()
+    draft.note(Note.REST, int(page.skips))
 
 
 class _Page(HTMLParser):
@@ -47,6 +49,11 @@ class _Page(HTMLParser):
         self._draft = draft
         self._said: list[str] = []
         self._skipping: list[str] = []
+
+    @property
+    def skips(self) -> bool:
+        """Whether something that is not read is still open."""
+        return bool(self._skipping)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element begins."""

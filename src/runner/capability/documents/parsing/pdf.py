@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """PDF: the text of each page in the order its program shows it, by pypdf.
 
-A page without text is counted: it may be a scan. Fields of forms stand after the text of their page. What
-pypdf says of a fault is dropped (I12); its bounds on streams are narrowed to ours.
+A page without text is counted: it may be a scan. Fields of forms and remarks stand after the text of their
+page. What pypdf says of a fault is dropped (I12); its bounds on streams are narrowed to ours.
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,10 @@ STREAM_BYTES: Final = 48 << 20
 OPERATIONS: Final = 1_000_000
 """Words and operators of a page's program."""
 FIELDS: Final = 2_000
+FIELD_DEPTH: Final = 32
+"""Of fields that belong to fields."""
 _FIELD: Final = ("/Tx", "/Ch")
+_UNSAID: Final = ("/Widget", "/Link", "/Popup")
 
 
 def parse(data: bytes, draft: Draft) -> None:
@@ -74,13 +77,30 @@ def _pages(reader: PdfReader, count: int, draft: Draft) -> None:
 
 
 def _fields(found: DictionaryObject) -> Iterator[str]:
-    """Yield the fields of a form on a page that hold text, as `name: value`."""
+    """Yield the fields of a form on a page that hold text, as `name: value`, and the text of its remarks."""
     notes = found.get("/Annots")
     shown = notes.get_object() if notes is not None else None
     for each in list(shown)[:FIELDS] if isinstance(shown, ArrayObject) else ():
-        field = each.get_object()
-        if isinstance(field, DictionaryObject) and field.get("/FT") in _FIELD and field.get("/V"):
-            yield f"{field.get('/T', '')}: {field['/V']}"
+        note = each.get_object()
+        if not isinstance(note, DictionaryObject):
+            continue
+        if _inherited(note, "/FT") in _FIELD and (value := _inherited(note, "/V")):
+            yield f"{_inherited(note, '/T') or ''}: {value}"
+        elif note.get("/Subtype") not in _UNSAID and (said := note.get("/Contents")):
+            yield str(said.get_object())
+
+
+def _inherited(field: DictionaryObject, key: str) -> object:
+    """Return what `field` says of `key`, or else the field it belongs to; None if nobody does."""
+    for _ in range(FIELD_DEPTH):
+        if key in field:
+            return field[key]
+        parent = field.get("/Parent")
+        above = None if parent is None else parent.get_object()
+        if not isinstance(above, DictionaryObject):
+            break
+        field = above
+    return None
 
 
 def _note_rest(reader: PdfReader, draft: Draft) -> None:

@@ -23,10 +23,13 @@ _DESTINATIONS: Final = frozenset(
         "bkmkend", "bkmkstart", "colorschememapping", "colortbl", "datastore", "filetbl", "fldinst",
         "fonttbl", "generator", "info", "latentstyles", "listoverridetable", "listtable", "listtext",
         "nonshppict", "objclass", "objdata", "object", "pict", "pntxta", "pntxtb", "revtbl", "rsidtbl",
-        "stylesheet", "themedata", "xmlnstbl",
+        "shprslt", "sp", "stylesheet", "themedata", "xmlnstbl",
     }
 )  # fmt: skip
+_ENTERED: Final = frozenset({"do", "shpinst", "shppict", "ud"})
+"""Destinations that old readers are told to skip and that hold what is shown."""
 _SAID: Final = {
+    "dptxbxtext": "\n", "shptxt": "\n",
     "par": "\n", "line": "\n", "sect": "\n", "row": "\n", "nestrow": "\n", "tab": "\t", "cell": "\t",
     "nestcell": "\t", "emdash": "—", "endash": "–", "lquote": "‘", "rquote": "’", "ldblquote": "“",
     "rdblquote": "”", "bullet": "•", "emspace": " ", "enspace": " ",
@@ -37,10 +40,16 @@ DEPTH: Final = 2_000
 
 @dataclass(frozen=True, slots=True)
 class _Group:
-    """What holds in a group: is its text skipped, and how many characters follow one given by its number."""
+    """What holds in a group: is its text skipped, and how many characters follow one given by its number.
+
+    `halves`: it says one thing twice, and its next group is the half for old readers, which is skipped.
+    `shows`: it is an embedded object, skipped, of which the group `result` is what is shown.
+    """
 
     skipped: bool = False
     stand_ins: int = 1
+    halves: bool = False
+    shows: bool = False
 
 
 def parse(data: bytes, draft: Draft) -> None:
@@ -95,7 +104,9 @@ class _Reader:
         if brace == "{":
             if len(self._outer) >= DEPTH:
                 raise Unreadable(Reason.TOO_DEEP)
-            self._outer.append(self._group)
+            self._outer.append(replace(self._group, halves=False))
+            skipped = self._group.skipped or self._group.halves
+            self._group = replace(self._group, skipped=skipped, halves=False)
         elif self._outer:
             self._group = self._outer.pop()
         else:
@@ -103,8 +114,7 @@ class _Reader:
 
     def _word(self, word: str, number: str | None) -> int:
         """Follow a control word; return how many characters after it are data to be left out."""
-        if word in _DESTINATIONS or self._marked:
-            self._destination(word)
+        self._enter(word)
         value = int(number or 0)
         if word == "bin":
             return max(0, value)
@@ -124,12 +134,23 @@ class _Reader:
             self._say(_SAID.get(word, ""))
         return 0
 
+    def _enter(self, word: str) -> None:
+        """Follow a control word that says what its group is, if it is one."""
+        if word == "result" and self._group.shows:
+            self._marked, self._group = False, replace(self._group, skipped=False, shows=False)
+        elif self._marked and word in _ENTERED:
+            self._marked = False
+        elif word in _DESTINATIONS or self._marked:
+            self._destination(word)
+        elif word == "upr":
+            self._group = replace(self._group, halves=True)
+
     def _destination(self, word: str) -> None:
         self._marked = False
-        if not self._group.skipped:
-            self._draft.note(Note.PICTURES, int(word == "pict"))
-            self._draft.note(Note.EMBEDDED, int(word == "objdata"))
-        self._group = replace(self._group, skipped=True)
+        seen = not self._group.skipped
+        self._draft.note(Note.PICTURES, int(seen and word == "pict"))
+        self._draft.note(Note.EMBEDDED, int(seen and word == "object"))
+        self._group = replace(self._group, skipped=True, shows=seen and word == "object")
 
     def _symbol(self, symbol: str) -> None:
         if symbol == "*":
