@@ -64,7 +64,7 @@ def _pages(data: bytes, name: str, reader: DocumentReader | None) -> _Pages:
 def _pages_of(document: Document) -> _Pages:
     """Return the pages of `document`; raise `ToolError` when no line of them says anything, as in a scan."""
     if not any(line.strip() for page in document.pages for line in page.lines):
-        raise ToolError("; ".join([_NO_TEXT, *document.notes]))
+        raise ToolError(_NO_TEXT)
     return [(page.number, page.lines) for page in document.pages]
 
 
