@@ -15,6 +15,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
@@ -429,11 +430,14 @@ def test_p2_no_race_reads_or_writes_outside(
     before = seen_of(outside)
     ended: Counter[str] = Counter()
     with swapping(race(Path(root.path), outside)):
-        for number in range(ROUNDS):
+        for number in count():  # on a busy machine the swaps may stand still for long
             for tool, arguments in calls(opener, "g/sub/a.txt", f"old {number}"):
                 how, said = said_by(tool, arguments, root)
                 assert CANARY not in said
                 ended[how] += 1
+            both = min(ended["done"], ended["refused"]) > ROUNDS // 10
+            if number >= ROUNDS and (both or number >= 50 * ROUNDS):
+                break
     assert seen_of(outside) == before
     assert ended["done"] > ROUNDS // 10, ended
     assert ended["refused"] > ROUNDS // 10, ended

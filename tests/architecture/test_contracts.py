@@ -107,6 +107,7 @@ MUTANTS = [
     mutant("composition-root", "adapters/cli/__init__.py", "import runner.capability.transport.http"),
     mutant("composition-root", "adapters/cli/anchor.py", "import runner.capability.transport.http"),
     mutant("composition-root", "adapters/cli/needs.py", "import runner.capability.documents.port"),
+    mutant("composition-root", "adapters/cli/explain.py", "import runner.capability.documents.port"),
     mutant("composition-root", "adapters/cli/afterwards.py", "import runner.capability.tools.writing"),
     mutant("composition-root", "adapters/witness/judge.py", "import runner.capability.transport.http"),
     mutant("composition-root", "adapters/witness/memory.py", "import runner.capability.transport.http"),

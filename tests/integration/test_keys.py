@@ -349,7 +349,9 @@ def test_a_key_in_a_keyring_is_never_a_file_and_is_replaced_there(
     seeds = [seed.encode() for seed in vault.secrets.values()]
     files = [file for file in place.rglob("*") if file.is_file()]
     assert [file for file in files for seed in seeds if seed in file.read_bytes()] == []
-    assert not (place / "home" / "keys").exists()
+    assert [file.name for file in (place / "home" / "keys").iterdir()] == ["device.key.book"], (
+        "whose key it is"
+    )
 
 
 # --- a key in a process of its own --------------------------------------------------------------------

@@ -142,7 +142,9 @@ def test_the_headline_takes_the_second_opinion_into_account(
     assert (data["class"], data["counts_as"]) == ("C0", expected)
 
 
-@pytest.mark.parametrize("data", [b"PK\x03\x04\x00\x00", b"\x00\xff\xfe", b"\x81\x8d\x8f"])
+@pytest.mark.parametrize(
+    "data", [b"PK\x03\x04\x00\x00", b"\x00\xff\xfe", b"\x81\x8d\x8f", b"%PDF-1.7\n1 0 obj\n"]
+)
 def test_what_is_no_text_is_not_called_public(data: bytes, akaion: Any) -> None:
     Path("letter.docx").write_bytes(data)
     status, out, err = akaion("explain", "letter.docx")

@@ -20,6 +20,8 @@ from runner.adapters.cli.answer import CLASSES
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import output, print_block, print_facts, print_json, print_line
 from runner.assembly import classifier_of, open_profile
+from runner.capability.documents.kinds import PACKED, family_of
+from runner.capability.documents.words import Reason
 from runner.kernel.config import Config
 from runner.kernel.labels import DataClass
 from runner.kernel.opinions import Opinion
@@ -167,7 +169,9 @@ def _read(file: str) -> str:
         data = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
     except OSError as error:
         raise typer.BadParameter(f"cannot be read ({error.strerror})", param_hint="FILE") from None
-    for encoding in () if b"\0" in data else ("utf-8-sig", "cp1252"):
+    family = family_of(data)
+    packed = family in PACKED or isinstance(family, Reason)
+    for encoding in () if packed or b"\0" in data else ("utf-8-sig", "cp1252"):
         with suppress(UnicodeDecodeError):
             return data.decode(encoding)
     raise typer.BadParameter(_NO_TEXT, param_hint="FILE")
