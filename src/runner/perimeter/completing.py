@@ -3,6 +3,7 @@
 
 Owns one guarantee: what began has ended, and is on record, before a cancellation is felt. Otherwise a file
 would change after the record of its task was closed. Carries I4 and I9. Leaves the record to the work itself.
+For tools of ours, which end soon: one of the program's own may hang, and a budget of time bounds it too.
 """
 
 from collections.abc import Awaitable, Callable

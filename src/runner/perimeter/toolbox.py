@@ -63,8 +63,6 @@ from runner.perimeter.withhold import withhold, withhold_lines
 
 APPROVAL_LASTS_US: Final = 300_000_000
 """How long a granted approval may wait for its call: five minutes, in microseconds."""
-MAY_CHANGE: Final = frozenset({Effect.WRITE, Effect.HOST})
-"""The tools of which a call that began is waited for: one that only reads may be left to end by itself."""
 DENIED: Final = "denied: "
 """How a denial begins that a model is told."""
 UNBOUNDED: Final = Deny(
@@ -264,7 +262,7 @@ class SealedTools(Sealed):
         self._workshop.trace.append(started, task=task.id)
         await self._to_disk()
         work = partial(self._done, call, decision, context, task, veil=veil, named=named)
-        return await (to_its_end(work) if effect in MAY_CHANGE else work())
+        return await (to_its_end(work) if effect is Effect.WRITE else work())
 
     async def _done(
         self,
