@@ -136,6 +136,8 @@ class Beneath:
         try:
             with self.opened(parts, _READ) as handle:
                 refuse_second_name(os.fstat(handle))
+                if parts:
+                    self._check_only_name(handle, parts)
         except NotThere:
             if present:
                 raise
@@ -159,7 +161,23 @@ class Beneath:
     def data(self, parts: Sequence[str]) -> bytes:
         """Return the bytes of the file at `parts`; raise `ToolError`."""
         with self.opened(parts, _READ) as handle:
-            return self.contents(handle)
+            data = self.contents(handle)
+            if parts:
+                self._check_only_name(handle, parts)
+            return data
+
+    def _check_only_name(self, handle: int, parts: Sequence[str]) -> None:
+        """Raise `ToolError` unless the file of `handle` has one name now, which is that at `parts`.
+
+        A second name may lose the first one between opening and looking, and would then count as one. Looking
+        by the name tells both at once: which file it is, and how many names that file has.
+        """
+        opened = os.fstat(handle)
+        with self.opened(parts[:-1], FOLDER) as folder:
+            about = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+            if (about.st_dev, about.st_ino) != (opened.st_dev, opened.st_ino):
+                raise ToolError("that file was exchanged by somebody else while it was read: read it again")
+            refuse_second_name(about)
 
     def entries(self, parts: Sequence[str]) -> Folder:
         """Return what the folder at `parts` holds, sorted by name; raise `ToolError`."""
