@@ -6,35 +6,19 @@ Each test plants a canary outside the root and a way out of it.
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
 from runner.capability.tools.beneath import Beneath, Limits, identity_of
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
-from runner.capability.tools.openers import Opener, best_opener, open_by_openat2, open_by_steps
+from runner.capability.tools.openers import Opener
 from runner.capability.tools.paths import resolve
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import GrantedCall, Root
 
 CANARY = "canary-9f31"
-HAVE_OPENAT2 = best_opener() is open_by_openat2
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(open_by_steps, id="steps"),
-        pytest.param(
-            open_by_openat2,
-            id="openat2",
-            marks=pytest.mark.skipif(not HAVE_OPENAT2, reason="this kernel has no openat2"),
-        ),
-    ]
-)
-def opener(request: pytest.FixtureRequest) -> Opener:
-    way: Opener = request.param
-    return way
 
 
 @pytest.fixture
@@ -353,3 +337,26 @@ def test_p2_no_handle_is_left_open(root: Root, opener: Opener) -> None:
             continue
     beneath.walk()
     assert open_handles() == before
+
+
+@pytest.mark.parametrize("then", ["nothing", "a file", "the same file"])
+def test_p2_a_second_name_that_is_gone_once_it_was_opened_is_refused(
+    then: str, root: Root, tmp_path: Path, opener: Opener
+) -> None:
+    """The file then has one name, and it is not the one in the grant."""
+    twin, secret = Path(root.path) / "sub" / "twin.txt", tmp_path / "outside" / "secret.txt"
+    os.link(secret, twin)
+
+    def loses_its_name(folder: int, names: Sequence[str], flags: int) -> int:
+        handle = opener(folder, names, flags)
+        if names[-1:] == ("twin.txt",):
+            twin.unlink()
+            if then == "a file":
+                twin.write_text("plain text")
+            if then == "the same file":
+                secret.rename(tmp_path / "kept")
+                os.link(tmp_path / "kept", twin)
+        return handle
+
+    with pytest.raises(ToolError):
+        Beneath(root, opener=loses_its_name).data(("sub", "twin.txt"))

@@ -22,10 +22,11 @@ from typing import Any, Final
 import pytest
 import syscalls
 
+from runner.capability.tools.beneath import Beneath
 from runner.capability.tools.drafting import MoveToBin, PatchFile, WriteFile
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
 from runner.capability.tools.names import BIN
-from runner.capability.tools.openers import Opener, best_opener, open_by_openat2, open_by_steps
+from runner.capability.tools.openers import Opener, best_opener
 from runner.capability.tools.writing import Writer
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import GrantedCall, Root
@@ -33,23 +34,7 @@ from runner.kernel.ports import GrantedCall, Root
 CANARY: Final = "canary-4a7e"
 ROUNDS: Final = 200
 """Rounds of each race: seven calls each."""
-HAVE_OPENAT2: Final = best_opener() is open_by_openat2
 Witness = Mapping[str, tuple[int, ...]]
-
-
-@pytest.fixture(
-    params=[
-        pytest.param(open_by_steps, id="steps"),
-        pytest.param(
-            open_by_openat2,
-            id="openat2",
-            marks=pytest.mark.skipif(not HAVE_OPENAT2, reason="this kernel has no openat2"),
-        ),
-    ]
-)
-def opener(request: pytest.FixtureRequest) -> Opener:
-    way: Opener = request.param
-    return way
 
 
 @pytest.fixture
@@ -281,6 +266,24 @@ def test_p2_a_folder_that_its_owner_keeps_to_himself_is_refused(
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
     assert seen_of(granted) == inside
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only the superuser becomes somebody else")
+def test_a_folder_that_may_be_passed_and_not_listed_is_passed(
+    root: Root, place: Path, opener: Opener
+) -> None:
+    for folder in (place, Path(root.path)):
+        folder.chmod(0o755)
+    Path(root.path, "sub").chmod(0o711)
+    child = os.fork()
+    if child == 0:
+        os.seteuid(12345)
+        try:
+            Beneath(root, opener=opener).data(("sub", "a.txt"))
+        except ToolError:
+            os._exit(3)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
 
 
 def is_replaced(file: Path, _: Path) -> None:

@@ -15,14 +15,15 @@ import errno
 import os
 import re
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Final, TypeAlias
 
 from runner.capability.tools.names import is_bin
-from runner.capability.tools.openers import CAN_CONFINE, FOLDER, Opener, best_opener, open_from_top
+from runner.capability.tools.openers import CAN_CONFINE, FOLDER, PASS, Opener, best_opener, open_from_top
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Identity, Root
 
@@ -134,10 +135,8 @@ class Beneath:
         Also for what is not there, if it has to be `present`.
         """
         try:
-            with self.opened(parts, _READ) as handle:
-                refuse_second_name(os.fstat(handle))
-                if parts:
-                    self._check_only_name(handle, parts)
+            with self._entered(parts, _READ) as (root, handle):
+                self._check_only_name(root, handle, parts)
         except NotThere:
             if present:
                 raise
@@ -160,24 +159,28 @@ class Beneath:
 
     def data(self, parts: Sequence[str]) -> bytes:
         """Return the bytes of the file at `parts`; raise `ToolError`."""
-        with self.opened(parts, _READ) as handle:
+        with self._entered(parts, _READ) as (root, handle):
             data = self.contents(handle)
-            if parts:
-                self._check_only_name(handle, parts)
+            self._check_only_name(root, handle, parts)
             return data
 
-    def _check_only_name(self, handle: int, parts: Sequence[str]) -> None:
-        """Raise `ToolError` unless the file of `handle` has one name now, which is that at `parts`.
+    def _check_only_name(self, root: int, handle: int, parts: Sequence[str]) -> None:
+        """Raise `ToolError` unless the file of `handle` has one name now, which is that at `parts` of `root`.
 
         A second name may lose the first one between opening and looking, and would then count as one. Looking
         by the name tells both at once: which file it is, and how many names that file has.
         """
-        opened = os.fstat(handle)
-        with self.opened(parts[:-1], FOLDER) as folder:
-            about = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
-            if (about.st_dev, about.st_ino) != (opened.st_dev, opened.st_ino):
-                raise ToolError("that file was exchanged by somebody else while it was read: read it again")
-            refuse_second_name(about)
+        about = opened = os.fstat(handle)
+        if parts:
+            with ExitStack() as stack:
+                folder = root
+                if inner := parts[:-1]:
+                    folder = self._open(root, inner, PASS)
+                    stack.callback(os.close, folder)
+                about = os.stat(parts[-1], dir_fd=folder, follow_symlinks=False)
+        if (about.st_dev, about.st_ino) != (opened.st_dev, opened.st_ino):
+            raise ToolError("that file was exchanged by somebody else while it was read: read it again")
+        refuse_second_name(about)
 
     def entries(self, parts: Sequence[str]) -> Folder:
         """Return what the folder at `parts` holds, sorted by name; raise `ToolError`."""
@@ -224,16 +227,22 @@ class Beneath:
 
         The bin is not there for any tool.
         """
+        with self._entered(parts, flags) as (_, handle):
+            yield handle
+
+    @contextmanager
+    def _entered(self, parts: Sequence[str], flags: int) -> Iterator[tuple[int, int]]:
+        """Yield a handle of the root, and one of what stands at `parts`. See `opened`."""
         check_parts(parts)
         if any(map(is_bin, parts)):
             raise NotThere(reason(FileNotFoundError(errno.ENOENT, "")))
-        with _in_words(), ExitStack() as stack:
-            handle = self.enter()
-            stack.callback(os.close, handle)
+        with in_words(), ExitStack() as stack:
+            root = handle = self.enter()
+            stack.callback(os.close, root)
             if parts:
-                handle = self._open(handle, parts, flags)
+                handle = self._open(root, parts, flags)
                 stack.callback(os.close, handle)
-            yield handle
+            yield root, handle
 
     def enter(self) -> int:
         """Return a new handle of the root itself: no link on the way, and the one that was granted.
@@ -358,14 +367,17 @@ def _kind(mode: int) -> Kind:
 
 
 @contextmanager
-def _in_words() -> Iterator[None]:
-    """Translate what the system says; raise `ToolError`, and `NotThere` where nothing is."""
+def in_words(others: Mapping[int, str] = MappingProxyType({})) -> Iterator[None]:
+    """Translate what the system says; raise `ToolError`, and `NotThere` where nothing is.
+
+    `others` has sentences, by error number, that go before those of `reason`.
+    """
     try:
         yield
     except FileNotFoundError as problem:
         raise NotThere(reason(problem)) from None
     except OSError as problem:
-        raise ToolError(reason(problem)) from None
+        raise ToolError(others.get(problem.errno or 0) or reason(problem)) from None
 
 
 def reason(problem: OSError) -> str:

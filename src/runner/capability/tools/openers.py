@@ -34,8 +34,9 @@ FOLDER: Final = getattr(os, "O_RDONLY", 0) | getattr(os, "O_DIRECTORY", 0)
 CAN_CONFINE: Final = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW")
 """Whether this system can open a name relative to a folder handle without following a link."""
 
-_PASS: Final = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
+PASS: Final = getattr(os, "O_PATH", 0) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 """Flags of a folder on the way: gone through where the system can do that without the right to list it."""
+_PATH_ONLY: Final = getattr(os, "O_PATH", 0)
 _SYS_OPENAT2: Final = 437
 _SAME_NUMBER_EVERYWHERE_BUT: Final = "alpha"
 _NO_MAGICLINKS: Final = 0x02
@@ -65,9 +66,14 @@ def _syscall() -> Callable[..., int]:
     return call
 
 
+def _still(flags: int) -> int:
+    """Return `flags` with those of `STILL` that go with them: openat2 refuses some beside O_PATH."""
+    return (flags | STILL) & (PASS | getattr(os, "O_NOFOLLOW", 0)) if flags & _PATH_ONLY else flags | STILL
+
+
 def open_by_openat2(folder: int, names: Sequence[str], flags: int) -> int:
     """Open `names` beneath `folder` in one call that the kernel confines. See `Opener`."""
-    how = _OpenHow(flags=flags | STILL, mode=0, resolve=_BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
+    how = _OpenHow(flags=_still(flags), mode=0, resolve=_BENEATH | _NO_SYMLINKS | _NO_MAGICLINKS)
     path = b"/".join(os.fsencode(name) for name in names) or b"."
     for _ in range(_TRIES):
         handle = _syscall()(_SYS_OPENAT2, folder, path, ctypes.byref(how), ctypes.sizeof(how))
@@ -81,10 +87,10 @@ def open_by_openat2(folder: int, names: Sequence[str], flags: int) -> int:
 
 def open_by_steps(folder: int, names: Sequence[str], flags: int) -> int:
     """Open `names` one by one, each relative to the handle of the one before. See `Opener`."""
-    handle = os.open(".", (_PASS if names else flags) | STILL, dir_fd=folder)
+    handle = os.open(".", _still(PASS if names else flags), dir_fd=folder)
     for number, name in enumerate(names, start=1):
         try:
-            inner = os.open(name, (flags if number == len(names) else _PASS) | STILL, dir_fd=handle)
+            inner = os.open(name, _still(flags if number == len(names) else PASS), dir_fd=handle)
         finally:
             os.close(handle)
         handle = inner
@@ -99,7 +105,7 @@ def open_from_top(path: str, flags: int, opener: Opener) -> int:
     names = [name for name in path.split("/") if name]
     if not path.startswith("/") or "\0" in path or {".", ".."} & set(names):
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL))
-    top = os.open("/", _PASS)
+    top = os.open("/", PASS)
     try:
         return opener(top, names, flags)
     finally:

@@ -19,7 +19,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from runner.capability.tools.beneath import Beneath, Limits, NotThere, reason, refuse_second_name
+from runner.capability.tools.beneath import Beneath, Limits, in_words, refuse_second_name
 from runner.capability.tools.bin import EntryName, entry, entry_name
 from runner.capability.tools.names import check_new, check_no_twin, check_written
 from runner.capability.tools.openers import FOLDER, STILL, Opener, best_opener
@@ -134,7 +134,7 @@ class Writer:
         check_written(parts)
         *inner, name = parts
         opened = self._beneath.opened
-        with opened((), FOLDER) as root, opened(inner, FOLDER) as folder, _in_words():
+        with opened((), FOLDER) as root, opened(inner, FOLDER) as folder, in_words(_REASONS):
             if not stat.S_ISDIR(os.fstat(root).st_mode):
                 raise ToolError("a tool writes beneath a granted folder, and a single file is granted here")
             yield _Place(root=root, folder=folder, name=name, inner=inner)
@@ -151,17 +151,6 @@ class Writer:
         if len(data) > self._limits.file_bytes:
             raise ToolError(f"a file of more than {self._limits.file_bytes:,} bytes is not written")
         return data
-
-
-@contextmanager
-def _in_words() -> Iterator[None]:
-    """Translate what the system says of a failed step; raise `ToolError`, and `NotThere` for what is not."""
-    try:
-        yield
-    except FileNotFoundError as problem:
-        raise NotThere(reason(problem)) from None
-    except OSError as problem:
-        raise ToolError(_REASONS.get(problem.errno or 0) or reason(problem)) from None
 
 
 def _names_in(folder: int) -> Sequence[str]:
