@@ -13,17 +13,18 @@ from runner.capability.documents.reader import FILE_BYTES
 from runner.capability.tools.beneath import Beneath, Limits
 from runner.capability.tools.pages import (
     LINES_AT_ONCE,
+    MAX_LINES,
     PATH,
-    PATH_LENGTH,
+    START_LINE,
     Piece,
     check_names,
-    parse_text,
+    file_of,
     parse_whole,
-    path_of,
     pieces_of,
+    rest_after,
     veiled,
 )
-from runner.capability.tools.paths import resolve, virtual
+from runner.capability.tools.paths import virtual
 from runner.kernel.errors import ToolError
 from runner.kernel.messages import ToolSpec
 from runner.kernel.ports import Effect, GrantedCall, ToolOutput
@@ -51,13 +52,8 @@ class ReadDocument:
             "properties": {
                 "path": PATH,
                 "page": {"type": "integer", "minimum": 1, "default": 1},
-                "start_line": {"type": "integer", "minimum": 1, "default": 1},
-                "max_lines": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": LINES_AT_ONCE,
-                    "default": LINES_AT_ONCE,
-                },
+                "start_line": START_LINE,
+                "max_lines": MAX_LINES,
             },
             "required": ["path"],
             "additionalProperties": False,
@@ -75,10 +71,7 @@ class ReadDocument:
         page = parse_whole(call.arguments, "page", default=1)
         first = parse_whole(call.arguments, "start_line", default=1)
         count = parse_whole(call.arguments, "max_lines", default=LINES_AT_ONCE, most=LINES_AT_ONCE)
-        target = resolve(path_of(call, parse_text(call.arguments, "path", PATH_LENGTH)), call.roots)
-        if target is None:
-            raise ToolError("that is not a file: list_dir shows the files there are")
-        root, parts = target
+        root, parts = file_of(call)
         data = Beneath(root, limits=Limits(file_bytes=FILE_BYTES)).data(parts)
         document = self._reader.read(data, name=(parts or (root.alias,))[-1])
         name, *texts = veiled(call, [virtual(root, parts), *_texts(document)])
@@ -89,7 +82,7 @@ class ReadDocument:
             raise ToolError(f"start_line is past the end: page {page} has {len(lines)} lines")
         shown, last = _fitting(name, page, lines, first, count)
         head = f"{name} ({document.kind.upper()}, page {page} of {max(1, len(texts))})"
-        rest = [f"(lines {last + 1}-{len(lines)} follow: start_line={last + 1})"] if last < len(lines) else []
+        rest = rest_after(last, len(lines))
         rest += [f"(page {page + 1} follows: page={page + 1})"] if not rest and page < len(texts) else []
         said = [piece.text for piece in shown] or ["(no text on this page)"]
         notes = [f"({note})" for note in document.notes]

@@ -17,13 +17,17 @@ from runner.capability.tools.beneath import Beneath, Entry, FileText, Kind, Limi
 from runner.capability.tools.openers import Opener
 from runner.capability.tools.pages import (
     LINES_AT_ONCE,
+    MAX_LINES,
     PATH,
     PATH_LENGTH,
+    START_LINE,
     check_names,
+    file_of,
     parse_text,
     parse_whole,
     path_of,
     piece_of,
+    rest_after,
     split_lines,
     veiled,
 )
@@ -119,13 +123,8 @@ class ReadFile:
             "type": "object",
             "properties": {
                 "path": PATH,
-                "start_line": {"type": "integer", "minimum": 1, "default": 1},
-                "max_lines": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": LINES_AT_ONCE,
-                    "default": LINES_AT_ONCE,
-                },
+                "start_line": START_LINE,
+                "max_lines": MAX_LINES,
             },
             "required": ["path"],
             "additionalProperties": False,
@@ -137,10 +136,7 @@ class ReadFile:
         check_names(call.arguments, self.spec)
         first = parse_whole(call.arguments, "start_line", default=1)
         count = parse_whole(call.arguments, "max_lines", default=LINES_AT_ONCE, most=LINES_AT_ONCE)
-        target = resolve(path_of(call, parse_text(call.arguments, "path", PATH_LENGTH)), call.roots)
-        if target is None:
-            raise ToolError("that is not a file: list_dir shows the files there are")
-        root, parts = target
+        root, parts = file_of(call)
         found = _text(Beneath(root, limits=self.limits, opener=self.opener).data(parts))
         name, text = veiled(call, [virtual(root, parts), found.text])
         lines = split_lines(text)
@@ -161,7 +157,7 @@ class ReadFile:
             shown_lines.append(piece.text)
             excerpts.append(piece.excerpt)
         last = first + len(shown_lines) - 1
-        rest = [f"(lines {last + 1}-{len(lines)} follow: start_line={last + 1})"] if last < len(lines) else []
+        rest = rest_after(last, len(lines))
         return ToolOutput(
             text="\n".join([head, *(shown_lines or ["(empty file)"]), *rest]), excerpts=tuple(excerpts)
         )

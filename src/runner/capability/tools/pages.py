@@ -12,10 +12,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from runner.capability.tools.beneath import Parts
+from runner.capability.tools.paths import resolve
 from runner.capability.tools.ranking import Relevance, cut
 from runner.kernel.errors import ToolError
 from runner.kernel.messages import JsonObject, ToolSpec
-from runner.kernel.ports import Excerpt, GrantedCall
+from runner.kernel.ports import Excerpt, GrantedCall, Root
 
 PATH_LENGTH: Final = 1000
 """Characters of a path argument."""
@@ -29,6 +31,20 @@ PATH: Final[JsonObject] = {
     "description": 'folder/file as list_dir shows it; "." is everything granted',
 }
 """The JSON Schema of a path argument."""
+QUERY: Final[JsonObject] = {
+    "type": "string",
+    "minLength": 1,
+    "maxLength": QUERY_LENGTH,
+    "description": "the words to look for",
+}
+START_LINE: Final[JsonObject] = {"type": "integer", "minimum": 1, "default": 1}
+MAX_LINES: Final[JsonObject] = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": LINES_AT_ONCE,
+    "default": LINES_AT_ONCE,
+}
+"""Those of a query, and of what is shown of a text."""
 
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
@@ -91,6 +107,19 @@ def split_lines(text: str) -> tuple[str, ...]:
 def path_of(call: GrantedCall, path: str) -> str:
     """Return the path to open: a model is held to what it may see, a program knows what it names."""
     return path if call.named else veiled(call, [path])[0]
+
+
+def file_of(call: GrantedCall) -> tuple[Root, Parts]:
+    """Return the root and the names of the file that the argument `path` is; raise `ToolError`."""
+    target = resolve(path_of(call, parse_text(call.arguments, "path", PATH_LENGTH)), call.roots)
+    if target is None:
+        raise ToolError("that is not a file: list_dir shows the files there are")
+    return target
+
+
+def rest_after(last: int, lines: int) -> list[str]:
+    """Return what is said when the last line shown, counted from 1, is not the last of `lines`."""
+    return [f"(lines {last + 1}-{lines} follow: start_line={last + 1})"] if last < lines else []
 
 
 def veiled(call: GrantedCall, texts: Sequence[str]) -> Sequence[str]:

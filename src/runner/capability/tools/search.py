@@ -16,6 +16,7 @@ from runner.capability.tools.openers import Opener
 from runner.capability.tools.pages import (
     PATH,
     PATH_LENGTH,
+    QUERY,
     QUERY_LENGTH,
     Piece,
     check_names,
@@ -65,12 +66,7 @@ class SearchText:
         parameters={
             "type": "object",
             "properties": {
-                "query": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": QUERY_LENGTH,
-                    "description": "the words to look for",
-                },
+                "query": QUERY,
                 "path": {**PATH, "default": "."},
             },
             "required": ["query"],

@@ -13,7 +13,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from runner.capability.tools.htmltext import seen_line, text_of_page
-from runner.capability.tools.pages import LINES_AT_ONCE, Piece, parse_whole, piece_of, split_lines
+from runner.capability.tools.pages import (
+    LINES_AT_ONCE,
+    Piece,
+    parse_whole,
+    piece_of,
+    rest_after,
+    split_lines,
+)
 from runner.kernel.errors import ToolError
 from runner.kernel.inference import Answer, WireRequest
 from runner.kernel.messages import ToolSpec
@@ -181,7 +188,7 @@ def _shown(name: str, lines: Sequence[str], links: Sequence[str], first: int) ->
             break
         pieces.append(piece)
     last = first + len(pieces) - 1
-    rest = [f"(lines {last + 1}-{len(lines)} follow: start_line={last + 1})"] if last < len(lines) else []
+    rest = rest_after(last, len(lines))
     named = {int(number) for piece in pieces for number in _NUMBER.findall(piece.text)}
     leading = [f"[{number}] {link}" for number, link in enumerate(links, start=1) if number in named]
     shown = [piece.text for piece in pieces] or ["(no text)"]

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 from runner.capability.documents.port import DocumentReader
 from runner.capability.tools.beneath import Beneath, Parts, Stamp
 from runner.capability.vault.sections import MOST_SECTIONS, TOO_LONG, Section, read_sections
-from runner.capability.vault.store import Known, Row, State, Store, stamp_text
+from runner.capability.vault.store import Known, Row, State, Store, name_of, stamp_text
 from runner.capability.vault.words import Terms
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Root
@@ -132,11 +132,6 @@ def update(
         skipped=walk.skipped,
         cut=walk.cut,
     )
-
-
-def name_of(parts: Sequence[str]) -> str:
-    """Return the name of a file in the index: its path beneath its folder."""
-    return "/".join(parts)
 
 
 def is_old(stamp: Stamp, now_ns: int) -> bool:

@@ -15,7 +15,7 @@ from runner.capability.tools.beneath import Parts
 from runner.capability.tools.pages import Piece, piece_of
 from runner.capability.tools.paths import virtual
 from runner.capability.vault.sections import Section
-from runner.capability.vault.store import Candidate, Store
+from runner.capability.vault.store import Candidate, Store, parts_of
 from runner.capability.vault.words import Pattern, Query, parse_query, spellings, stems
 from runner.kernel.errors import ToolError
 from runner.kernel.language import tokens
@@ -142,7 +142,7 @@ class _Search:
 
         Where the file's name has the words and the section has none, another section may.
         """
-        parts = tuple(candidate.name.split("/")) if candidate.name else ()
+        parts = parts_of(candidate.name)
         try:
             sections = self.read(root, parts)
         except ToolError:

@@ -22,7 +22,7 @@ from typing import Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from runner.capability.tools.beneath import Stamp
+from runner.capability.tools.beneath import Parts, Stamp
 from runner.capability.vault.database import Broken, one_change, open_database
 from runner.capability.vault.words import Pattern, Query, Terms
 from runner.kernel.ports import Root
@@ -282,6 +282,16 @@ def open_store(path: Path, terms: Terms) -> Iterator[Store]:
     """Open the index at `path`, made if there is none. Raises as `open_database` does."""
     with open_database(path, terms.digest(b"lock")) as connection:
         yield Store(connection, terms)
+
+
+def name_of(parts: Parts) -> str:
+    """Return the name of a file in the index: its path beneath its folder."""
+    return "/".join(parts)
+
+
+def parts_of(name: str) -> Parts:
+    """Return the path beneath its folder of the file that the index calls `name`."""
+    return tuple(name.split("/")) if name else ()
 
 
 def stamp_text(stamp: Stamp) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import ClassVar, Final
 
-from runner.capability.tools.pages import QUERY_LENGTH, check_names, parse_text, parse_whole
+from runner.capability.tools.pages import QUERY, QUERY_LENGTH, check_names, parse_text, parse_whole
 from runner.capability.vault.indexing import Updated
 from runner.capability.vault.searching import Found, Hit
 from runner.capability.vault.vault import Vault
@@ -46,12 +46,7 @@ class SearchDocuments:
         parameters={
             "type": "object",
             "properties": {
-                "query": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": QUERY_LENGTH,
-                    "description": "the words to look for",
-                },
+                "query": QUERY,
                 "limit": {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": 5},
             },
             "required": ["query"],

@@ -27,7 +27,7 @@ from runner.capability.vault.database import Broken, discard
 from runner.capability.vault.indexing import Tell, Updated, update
 from runner.capability.vault.searching import Found, search
 from runner.capability.vault.sections import Section, read_sections
-from runner.capability.vault.store import Store, open_store
+from runner.capability.vault.store import Store, open_store, parts_of
 from runner.capability.vault.words import Terms
 from runner.kernel.errors import ConfigError, Mistake, ToolError
 from runner.kernel.ports import Entropy, Root
@@ -104,7 +104,7 @@ class Vault:
 
         def work(store: Store) -> tuple[Unread, ...]:
             return tuple(
-                Unread(file=virtual(root, tuple(name.split("/")) if name else ()), why=problem)
+                Unread(file=virtual(root, parts_of(name)), why=problem)
                 for root, table in store.tables(roots).items()
                 for name, problem in store.unread(table)
             )
