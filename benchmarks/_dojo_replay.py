@@ -268,7 +268,7 @@ def policy_of(profile: Path, suite: Suite) -> Policy:
         tools,
         host_tools=frozenset(tools),
         resolve=lambda path, _: path,
-        unwritable=(),
+        unwritable=tuple,
         untouchable=(),
         blame=lambda where, problem, fix: Mistake(
             file=source.file,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from runner.assembly.blame import blame_of
+from runner.assembly.places import places_of
 from runner.assembly.policy import policy_of
 from runner.assembly.tools import by_name, shipped_tools
 from runner.assembly.vault import vault_of
@@ -64,7 +65,8 @@ def open_library(named: str) -> Library:
     source = read_profile(named, {})
     config = parse_config(source.data, file=source.file, locate=source.line)
     blame = blame_of(source)
-    policy = policy_of(config, source, by_name(shipped_tools(config, source), blame), frozenset())
+    tools = by_name(shipped_tools(config, source), blame)
+    policy = policy_of(config, source, places_of(config, source), tools, frozenset())
     if NAME not in policy.grants or not policy.grants[NAME].roots:
         fix = f"add a grant to it: - {{tool: {NAME}, paths: [{{path: FOLDER, class: C3}}]}}"
         raise ConfigError([blame(("policy", "grants"), f"it grants {NAME} on no folder", fix)])

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from runner.assembly.blame import blame_of
 from runner.assembly.credentials import credential_file_of
 from runner.assembly.engines import weights_of
-from runner.assembly.places import own_folders, places_of
+from runner.assembly.places import Places, own_folders
 from runner.assembly.program import program_paths
 from runner.assembly.rules import register_paths
 from runner.capability.home import akaion_home
@@ -25,26 +25,32 @@ from runner.perimeter.policy import Policy
 
 
 def policy_of(
-    config: Config, source: ProfileSource, tools: Mapping[str, Tool], host_tools: frozenset[str]
+    config: Config,
+    source: ProfileSource,
+    places: Places,
+    tools: Mapping[str, Tool],
+    host_tools: frozenset[str],
 ) -> Policy:
     """Return the grants of `config` over `tools`, by name, of which the program passed in `host_tools`.
 
     Raises `ConfigError` with every mistake.
     """
-    places, remote = places_of(config, source), config.inference.remote
+    remote, local = config.inference.remote, config.inference.local
     credential = None if remote is None else credential_file_of(remote, source, places)
     untouchable = [*own_folders(places), *filter(None, (credential, places.signer))]
     registers = register_paths(config, source, places).values()
-    local = config.inference.local
     weights = None if local is None else weights_of(local, ("inference", "local", "model"), source)
-    own = (places.trace, akaion_home(), source.path, weights, *program_paths())
-    unwritable = (*untouchable, *own, *registers)
+    own = (*untouchable, places.trace, akaion_home(), source.path, weights, *registers)
+
+    def unwritable() -> list[str]:
+        return [os.path.realpath(path) for path in (*own, *program_paths()) if path is not None]
+
     return compile_policy(
         config.policy.grants,
         tools,
         host_tools=host_tools,
         resolve=lambda path, where: str(source.resolve(path, where)),
-        unwritable=[os.path.realpath(path) for path in unwritable if path is not None],
+        unwritable=unwritable,
         untouchable=[os.path.realpath(path) for path in untouchable],
         blame=blame_of(source),
     )

@@ -147,7 +147,9 @@ class Runtime:
         self._places = places_of(config, source)
         self._keys = custody_of(config, self._places)
         self._tools = by_name((*shipped_tools(config, source), *tools), blame_of(source))
-        self._policy = policy_of(config, source, self._tools, frozenset(tool.spec.name for tool in tools))
+        self._policy = policy_of(
+            config, source, self._places, self._tools, frozenset(tool.spec.name for tool in tools)
+        )
         self._rules = rules_for(config, source, own_texts(tool.spec for tool in self._tools.values()))
         self._resources = ExitStack()
         self._engines = engines_of(config, source)
@@ -322,7 +324,7 @@ class Runtime:
                 opinions=self._opinions,
                 findings=FileFindings(akaion_home() / FINDINGS),
                 reader=TextCallReader(),
-                outlet=outlet_of(self.config),
+                outlet=outlet_of(self.config, self._policy),
             )
             self._resources = opening.pop_all()
         return self

@@ -26,6 +26,7 @@ from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.ports import Effect, Tool
 from runner.perimeter.fetching import Outlet
 from runner.perimeter.grants import Blame
+from runner.perimeter.policy import Policy
 
 
 def by_name(tools: Sequence[Tool], blame: Blame) -> dict[str, Tool]:
@@ -58,20 +59,23 @@ def shipped_tools(config: Config, source: ProfileSource) -> tuple[Tool, ...]:
     return *reading, WriteFile(), PatchFile(), MoveToBin(), _shell(config), WebFetch()
 
 
-def outlet_of(config: Config) -> Outlet:
-    """Return the one way of tools to the network, under the ceiling of `config`."""
+def outlet_of(config: Config, policy: Policy) -> Outlet | None:
+    """Return the one way of tools to the network, under the ceiling of `config`; None where none has it."""
+    if all(grant.effect is not Effect.NET for grant in policy.grants.values()):
+        return None
     return Outlet(transport=WebTransport(), ceiling=config.perimeter.ceiling)
 
 
 def _read_document(config: Config) -> ReadDocument:
     """Return the tool that reads documents: in a sandbox, unless the profile says otherwise."""
-    free = any(each.tool == READ_DOCUMENT and each.sandbox == "unrestricted" for each in config.policy.grants)
+    grant = config.policy.grant_for(READ_DOCUMENT)
+    free = grant is not None and grant.sandbox == "unrestricted"
     return ReadDocument(Documents(Unconfined() if free else Bubblewrap()), confined=not free)
 
 
 def _shell(config: Config) -> Shell:
     """Return the tool that starts the programs `config` names, confined unless it says otherwise."""
-    grant = next((each for each in config.policy.grants if each.tool == SHELL), None)
+    grant = config.policy.grant_for(SHELL)
     named = () if grant is None else grant.commands or ()
     binaries = {name: rules for name, rules in command_rules().items() if name in named}
     if grant is not None and grant.sandbox == "unrestricted":

@@ -38,7 +38,7 @@ def vault_of(config: Config, source: ProfileSource) -> Vault:
 
 def _reader_of(config: Config) -> DocumentReader | None:
     """Return what reads documents: in a sandbox, where the profile grants that they are read in one."""
-    grant = next((each for each in config.policy.grants if each.tool == READ_DOCUMENT), None)
+    grant = config.policy.grant_for(READ_DOCUMENT)
     if grant is None or grant.sandbox == "unrestricted":
         return None
     return Documents(Bubblewrap())

@@ -143,6 +143,10 @@ class PolicyConfig(_Section):
     default: Literal["deny"] = "deny"
     grants: tuple[Grant, ...] = ()
 
+    def grant_for(self, tool: str) -> Grant | None:
+        """Return the grant of `tool`, of which there is one at most; None without."""
+        return next((grant for grant in self.grants if grant.tool == tool), None)
+
 
 _PORTS: Final = {"llamacpp": 8080, "ollama": 11434, "vllm": 8000}
 """Where each server listens unless it is told otherwise."""

@@ -10,6 +10,7 @@ Pure: paths arrive resolved.
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import cache
 from itertools import chain, count
 from pathlib import PurePath
 from typing import Final, TypeAlias
@@ -40,7 +41,7 @@ def compile_policy(
     *,
     host_tools: AbstractSet[str],
     resolve: Callable[[str, Where], str],
-    unwritable: Sequence[str],
+    unwritable: Callable[[], Sequence[str]],
     untouchable: Sequence[str],
     blame: Blame,
 ) -> Policy:
@@ -48,11 +49,14 @@ def compile_policy(
 
     `host_tools` names those the program passed in: they are host tools, whatever effect they claim; only a
     claim to write is believed. `resolve` turns a configured path (and its location) into an absolute one
-    without links, or raises `ConfigError`. No grant may write to a path that overlaps `unwritable`, and none
-    may touch one that overlaps `untouchable` at all. Raises `ConfigError` with every mistake.
+    without links, or raises `ConfigError`. No grant may write to a path that overlaps `unwritable`, which is
+    asked for where one writes, and none may touch one that overlaps `untouchable` at all.
+
+    Raises `ConfigError` with every mistake.
     """
     mistakes: list[Mistake] = []
     aliases = _Aliases()
+    unwritable = cache(unwritable)
     compiled: dict[str, ToolGrant] = {}
     for index, grant in enumerate(grants):
         where: Where = ("policy", "grants", index)
@@ -74,7 +78,7 @@ def compile_policy(
             except ConfigError as error:
                 mistakes += error.mistakes
                 continue
-            remarks = _of_path(entry, path, roots, untouchable, unwritable if writes else None)
+            remarks = _of_path(entry, path, roots, untouchable, unwritable() if writes else None)
             mistakes += [blame((*place, *key), problem, fix) for key, problem, fix in remarks]
             roots.append(_root(entry, path, aliases.of(path), written=writes))
         offer = Offer(grant=grant, tool=tool, is_host=grant.tool in host_tools)

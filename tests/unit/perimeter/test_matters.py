@@ -251,7 +251,7 @@ def compiled(*paths: dict[str, str]) -> list[Mistake]:
             {"fake": FakeTool(), "list_dir": FakeTool(name="list_dir")},
             host_tools=frozenset(),
             resolve=lambda path, _: path,
-            unwritable=[],
+            unwritable=list,
             untouchable=[],
             blame=blame,
         )

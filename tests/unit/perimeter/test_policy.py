@@ -93,7 +93,7 @@ def compiled(*grants: dict[str, Any], tool: Tool = TOOL, host: frozenset[str] = 
         {tool.spec.name: tool, "list_dir": FakeTool(name="list_dir")},
         host_tools=host,
         resolve=lambda path, _: path,
-        unwritable=["/users/u/.akaion", "/users/u/profile.yaml", "/srv/trace"],
+        unwritable=lambda: ["/users/u/.akaion", "/users/u/profile.yaml", "/srv/trace"],
         untouchable=["/users/u/.akaion/keys"],
         blame=blame,
     )
@@ -221,7 +221,7 @@ def test_a_path_that_cannot_be_resolved_is_a_mistake_among_all() -> None:
             {"read_file": TOOL},
             host_tools=frozenset(),
             resolve=resolve,
-            unwritable=[],
+            unwritable=list,
             untouchable=["/keys"],
             blame=blame,
         )

@@ -68,7 +68,7 @@ def permissions(change: Mapping[str, Any], *, host: frozenset[str] = frozenset()
         TOOLS,
         host_tools=host,
         resolve=lambda path, _: path,
-        unwritable=(),
+        unwritable=tuple,
         untouchable=(),
         blame=lambda where, problem, fix: Mistake(
             file="test", line=0, where=str(where), problem=problem, fix=fix

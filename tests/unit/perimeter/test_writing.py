@@ -143,7 +143,7 @@ def compiled(*grants: dict[str, Any]) -> Policy:
         TOOLS,
         host_tools=frozenset(),
         resolve=lambda path, _: path,
-        unwritable=["/u/akaion", "/u/profile.yaml", "/opt/program"],
+        unwritable=lambda: ["/u/akaion", "/u/profile.yaml", "/opt/program"],
         untouchable=["/u/akaion/keys"],
         blame=blame,
     )
