@@ -215,18 +215,7 @@ def test_i4_the_ended_book_is_read_with_what_rotate_names(
     named = profile(place)
     run(named)
     if step is not None:
-        owner, method = STEPS[step]
-        real = getattr(owner, method)
-
-        def ends(self: Any, *arguments: Any) -> Any:
-            if owner is Path and self != place / "home" / "trace":
-                return real(self, *arguments)
-            raise Gone
-
-        with monkeypatch.context() as patched:
-            patched.setattr(owner, method, ends)
-            with pytest.raises(Gone):
-                construct(named, to_read=True).rotate_key()
+        broken_off(named, place, step, monkeypatch)
     first = akaion(capsys, "keys", "rotate", "--profile", str(named))
     assert command.main(["keys", "rotate", "--profile", str(named)]) == 0
     said = capsys.readouterr().out

@@ -1,34 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invariant P2: whatever a model writes as a path, no tool answers with content from outside the root."""
 
-import os
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trees import NAMES, OPENERS, planted
 
 from runner.capability.tools.beneath import decode
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
-from runner.capability.tools.openers import Opener, best_opener, open_by_openat2, open_by_steps
+from runner.capability.tools.openers import Opener
 from runner.capability.tools.pages import split_lines
 from runner.capability.tools.paths import shown
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import GrantedCall, Root, ToolOutput
 
 CANARY = "canary-51ce"
-OPENERS = (open_by_steps, open_by_openat2) if best_opener() is open_by_openat2 else (open_by_steps,)
-NAMES = (
-    "g",
-    "sub",
-    "a.txt",
-    "b.txt",
-    "file-link",
-    "folder-link",
-    "hard.txt",
-    "self",
-    "outside",
-    "secret.txt",
-)
 ODD = (
     "",
     ".",
@@ -56,19 +42,10 @@ paths = st.one_of(
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Root:
     base = tmp_path_factory.mktemp("tree")
-    (base / "outside").mkdir()
-    (base / "outside" / "secret.txt").write_text(CANARY)
+    root = planted(base, CANARY)
     (base / "outside" / "inner-name-of-outside").write_text("")
-    granted = base / "granted"
-    (granted / "sub").mkdir(parents=True)
-    for folder in (granted, granted / "sub"):
-        (folder / "a.txt").write_text("first line\nsecond line\n")
-        (folder / "file-link").symlink_to(base / "outside" / "secret.txt")
-        (folder / "folder-link").symlink_to(base / "outside")
-        (folder / "self").symlink_to(".")
-        os.link(base / "outside" / "secret.txt", folder / "hard.txt")
-    (granted / "sub" / "b.txt").write_bytes(b"perch\xe9")
-    return Root(alias="g", path=str(granted))
+    (base / "granted" / "sub" / "b.txt").write_bytes(b"perch\xe9")
+    return root
 
 
 def answers(root: Root, opener: Opener, path: str) -> list[ToolOutput | ToolError]:

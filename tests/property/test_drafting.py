@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Invariant P2: whatever path and text a model writes, nothing outside changes, nothing inside is lost."""
 
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,28 +8,15 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from trees import NAMES, OPENERS, planted
 
 from runner.capability.tools.drafting import MoveToBin, PatchFile, WriteFile
 from runner.capability.tools.names import BIN, check_new, check_no_twin, check_written, fold
-from runner.capability.tools.openers import best_opener, open_by_openat2, open_by_steps
 from runner.kernel.errors import ToolError
 from runner.kernel.messages import Json
 from runner.kernel.ports import GrantedCall, Root, Tool
 
 CANARY = "canary-7b1d"
-OPENERS = (open_by_steps, open_by_openat2) if best_opener() is open_by_openat2 else (open_by_steps,)
-NAMES = (
-    "g",
-    "sub",
-    "a.txt",
-    "b.txt",
-    "file-link",
-    "folder-link",
-    "hard.txt",
-    "self",
-    "outside",
-    "secret.txt",
-)
 ODD = (
     *("", "..", "...", ".", "~", "\\", "\0", "\x1b[31m", "\udcff", "\ud800", "%2e%2e", "C:", " ", "e\u0301"),
     *(
@@ -56,18 +42,7 @@ texts = st.one_of(st.sampled_from(["", "first line\n", "second"]), st.text(max_s
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Root:
-    base = tmp_path_factory.mktemp("tree")
-    (base / "outside").mkdir()
-    (base / "outside" / "secret.txt").write_text(CANARY)
-    granted = base / "granted"
-    (granted / "sub").mkdir(parents=True)
-    for folder in (granted, granted / "sub"):
-        (folder / "a.txt").write_text("first line\nsecond line\n")
-        (folder / "file-link").symlink_to(base / "outside" / "secret.txt")
-        (folder / "folder-link").symlink_to(base / "outside")
-        (folder / "self").symlink_to(".")
-        os.link(base / "outside" / "secret.txt", folder / "hard.txt")
-    return Root(alias="g", path=str(granted))
+    return planted(tmp_path_factory.mktemp("tree"), CANARY)
 
 
 def outside(root: Root) -> list[tuple[str, bytes, int]]:
