@@ -255,16 +255,32 @@ class Story:
         )
         self.trace.append(approval, task=self.task)
 
-    def run(self, tool: str, call: str, args: str, data_class: DataClass, *, net: bool = False) -> str:
-        """Run a tool that was allowed, through the network if `net`, and label its output."""
+    def run(
+        self,
+        tool: str,
+        call: str,
+        args: str,
+        data_class: DataClass,
+        *,
+        net: bool = False,
+        denied: str | None = None,
+    ) -> str:
+        """Run a tool that was allowed, through the network if `net`, and label its output.
+
+        What it would have sent is refused for the reason `denied`.
+        """
         trace = self.trace
         started = trace.append(r.ToolCall(call_id=call, tool=tool, args_commit=args, net=net), task=self.task)
         trace.barrier(started)
         if net:
-            self._fetch(call)
+            self._fetch(call, denied)
         block = trace.mint_block()
         result = r.ToolResult(
-            call_id=call, status="ok", result_commit=trace.commit(b"42 lines"), bytes=8, block=block
+            call_id=call,
+            status="error" if denied else "ok",
+            result_commit=trace.commit(b"42 lines"),
+            bytes=8,
+            block=block,
         )
         trace.append(result, task=self.task)
         label = r.Classify(
@@ -279,7 +295,7 @@ class Story:
         trace.append(label, task=self.task)
         return block
 
-    def _fetch(self, call: str) -> None:
+    def _fetch(self, call: str, denied: str | None) -> None:
         trace, send = self.trace, self.trace.mint_id()
         sent = r.Egress(
             call_id=call,
@@ -289,12 +305,14 @@ class Story:
             locality=Locality.REMOTE,
             data_class=C1,
             inputs=(self.goal,),
-            decision="allowed",
+            decision="denied" if denied else "allowed",
+            reason=denied,
             payload_commit=trace.commit(b""),
             bytes=0,
         )
         trace.barrier(trace.append(sent, task=self.task))
-        trace.append(r.EgressResult(call_id=call, send_id=send, status="ok", bytes=8), task=self.task)
+        if denied is None:
+            trace.append(r.EgressResult(call_id=call, send_id=send, status="ok", bytes=8), task=self.task)
 
     def lower(self, *, rule: str | None = None, approval: tuple[str, str] | None = None) -> str:
         """Record a lowering from C2 to C1, by a rule or by an approval; return its id."""
@@ -401,6 +419,8 @@ def studio() -> Author:
         story.ask("akaion", C1, read, declassify=story.lower(approval=(call, args)))
         story.second_opinion(story.goal, C3, "health")
         story.deny_send(C3, story.goal)
+        asked = story.decide("fetch_page", "allow", "grant:fetch", C1)
+        story.run("fetch_page", *asked, C1, net=True, denied="class-above-ceiling")
         story.end("stopped")
     return author
 
