@@ -130,7 +130,7 @@ def appending(count: int, rounds: int) -> None:
     made = [record(number) for number in range(count)]
     bodies = [
         {
-            "body": each.body(),
+            "body": json.loads(each.text()),
             "kind": each.kind,
             "prev": COMMIT,
             "seq": number,

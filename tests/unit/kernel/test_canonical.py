@@ -7,13 +7,22 @@ records (P3).
 
 import json
 import random
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.kernel.canonical import MAX_DEPTH, MAX_INTEGER, canonical_bytes
+from runner.kernel.canonical import (
+    MAX_DEPTH,
+    MAX_INTEGER,
+    canonical_bytes,
+    integer_text,
+    member_text,
+    string_text,
+    utf_8,
+)
 
 member_names = st.from_regex(r"[a-z][a-z0-9_]{0,63}", fullmatch=True)
 texts = st.text(st.characters(exclude_categories=["Cs"]))
@@ -115,6 +124,31 @@ def test_what_is_outside_the_profile_is_refused(value: Any, problem: str) -> Non
         canonical_bytes(value)
     assert str(refused.value) == problem
     assert refused.value.__cause__ is None
+
+
+@given(member_names, texts, st.integers(-MAX_INTEGER, MAX_INTEGER) | st.booleans().map(int))
+def test_an_object_put_together_from_texts_has_the_same_bytes(name: str, text: str, number: int) -> None:
+    whole = "{" + member_text(name) + "[" + string_text(text) + "," + integer_text(number) + "]}"
+    assert utf_8(whole) == canonical_bytes({name: [text, number]})
+
+
+@pytest.mark.parametrize(
+    ("text", "value", "problem"),
+    [
+        (integer_text, 0.5, "a float has no canonical encoding"),
+        (integer_text, "1", "a str has no canonical encoding"),
+        (integer_text, MAX_INTEGER + 1, "an integer is beyond 2^53-1"),
+        (integer_text, -MAX_INTEGER - 1, "an integer is beyond 2^53-1"),
+        (member_text, "A", "a member name is not [a-z][a-z0-9_]{0,63}"),
+        (utf_8, string_text("\ud800"), "a string holds a lone surrogate"),
+    ],
+)
+def test_a_text_of_what_is_outside_the_profile_is_refused(
+    text: Callable[[Any], object], value: Any, problem: str
+) -> None:
+    with pytest.raises(ValueError) as refused:
+        text(value)
+    assert str(refused.value) == problem
 
 
 def test_the_limits_themselves_are_inside() -> None:

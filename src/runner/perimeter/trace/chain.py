@@ -10,9 +10,8 @@ from typing import Final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from runner.kernel.canonical import canonical_bytes
+from runner.kernel.canonical import integer_text, string_text, utf_8
 from runner.kernel.errors import TraceError, TraceUnavailable
-from runner.kernel.messages import Json
 from runner.kernel.ports import Signer
 from runner.perimeter.trace.merkle import CHAIN_START, Tree, leaf_hash
 from runner.perimeter.trace.note import check_note, checkpoint, join_note, signature_line, vkey
@@ -77,11 +76,13 @@ class Chain:
 
         Raises `TraceError` when the record has no canonical line within the limit.
         """
-        ts = self.time(now_us)
-        fields: dict[str, Json] = {"kind": record.kind, "body": record.body(), "ts": ts}
-        if task is not None:
-            fields["task"] = task
-        line = self._link(fields)
+        ts, kind = self.time(now_us), record.kind
+        of_task = "" if task is None else f',"task":{string_text(task)}'
+        try:
+            before = f'"body":{record.text()},"kind":{string_text(kind)}'
+            line = self._link(kind, before, f'{of_task},"ts":{integer_text(ts)}')
+        except ValueError as error:
+            raise TraceError(f"a {kind} record has no canonical form: {error}") from None
         self._ts = ts
         self.entries += 1
         self.unsealed += 1
@@ -105,7 +106,7 @@ class Chain:
             _check_device(
                 join_note(text, lines), text, (self.origin, self.public_key), (name, signer.public_key)
             )
-        line = self._link({"kind": "seal", "note": join_note(text, lines)})
+        line = self._link("seal", f'"kind":"seal","note":{string_text(join_note(text, lines))}')
         self.unsealed = 0
         return line
 
@@ -117,13 +118,15 @@ class Chain:
         """
         self._key = None
 
-    def _link(self, fields: dict[str, Json]) -> bytes:
-        try:
-            line = canonical_bytes({**fields, "prev": self._prev, "seq": self._tree.size})
-        except ValueError as error:
-            raise TraceError(f"a {fields['kind']} record has no canonical form: {error}") from None
+    def _link(self, kind: str, before: str, after: str = "") -> bytes:
+        """Return the line of the members `before` and `after` those of the chain, which goes on from it.
+
+        The members of a line stand in the order of their names, as canonical JSON has them. Raises
+        `TraceError` for a line that is too long, and `ValueError` for a lone surrogate.
+        """
+        line = utf_8(f'{{{before},"prev":"{self._prev}","seq":{self._tree.size}{after}}}')
         if len(line) > MAX_LINE:
-            raise TraceError(f"a {fields['kind']} record is longer than {MAX_LINE} bytes: split it")
+            raise TraceError(f"a {kind} record is longer than {MAX_LINE} bytes: split it")
         leaf = leaf_hash(line)
         self._tree.add(leaf)
         self._leaves.append(leaf)

@@ -59,6 +59,8 @@ ROTATE_AFTER_S: Final = 86_400.0
 """The age in seconds from which a log gives way to the next one."""
 _ID_BYTES: Final = 16
 _KEY_BYTES: Final = 32
+_OWN: Final = (Header, Recovery, Close)
+"""What the trace writes by itself."""
 
 
 class TooLate(TraceError):
@@ -229,7 +231,7 @@ class Trace:
         result of every send outside a task, and then rotates.
         """
         self._refuse_fork()
-        if isinstance(record, Header | Recovery | Close):
+        if isinstance(record, _OWN):
             raise TraceError(f"a {record.kind} record is written by the trace itself")
         if isinstance(record, TaskStart):
             self._rotate_if_due()
@@ -425,19 +427,16 @@ class Trace:
         """Chain `record` and seal a full batch, in memory; return its seq. Holds the lock (or is alone)."""
         seq, first = self._chain.size, self._chain.unsealed == 0
         try:
-            now = self._chain.time(self._clock.now_us())
-            _refuse_late(now, before)
+            now = self._clock.now_us()
+            if before is not None:
+                _refuse_late(self._chain.time(now), before)
             self._pending += self._chain.entry(record, now_us=now, task=task)
             if first:
                 self._unsealed_since = self._clock.monotonic()
-            if task is not None:
+            if task is None:
+                self._keep(record)
+            else:
                 self._count(record, task)
-            elif isinstance(record, Egress) and record.decision != "denied":
-                self._sends.add(record.send_id)
-            elif isinstance(record, EgressResult):
-                self._sends.discard(record.send_id)
-            if isinstance(record, Backend):
-                self._backends[record.name] = record
             if self._chain.unsealed >= self._facts.seal_every:
                 self._pending += self._chain.seal()
         except TraceError:
@@ -452,11 +451,22 @@ class Trace:
         return seq
 
     def _count(self, record: Record, task: str) -> None:
-        if isinstance(record, TaskEnd):
+        if isinstance(record, TaskStart):
+            self._tasks[task] = Counter({record.kind: 1})
+        elif isinstance(record, TaskEnd):
             del self._tasks[task]
             self._past_tasks.add(task)
         else:
-            self._tasks.setdefault(task, Counter())[record.kind] += 1
+            self._tasks[task][record.kind] += 1
+
+    def _keep(self, record: Record) -> None:
+        """Keep of a record outside any task what a later one refers to."""
+        if isinstance(record, Egress) and record.decision != "denied":
+            self._sends.add(record.send_id)
+        elif isinstance(record, EgressResult):
+            self._sends.discard(record.send_id)
+        elif isinstance(record, Backend):
+            self._backends[record.name] = record
 
     def _seal_is_overdue(self) -> bool:
         return (self._clock.monotonic() - self._unsealed_since) * 1000 >= self._facts.seal_ms
@@ -568,8 +578,8 @@ def _refuse_ended(store: LogStore) -> None:
         raise TraceError("this book ended with its device key. Fix: finish it with `akaion keys rotate`")
 
 
-def _refuse_late(now: int, before: int | None) -> None:
-    if before is not None and now >= before:
+def _refuse_late(now: int, before: int) -> None:
+    if now >= before:
         raise TooLate("what lets this be written was over before it was")
 
 

@@ -45,12 +45,11 @@ class Tree:
 
     def add(self, leaf: bytes) -> None:
         """Add the 32-byte leaf hash `leaf` at the end."""
-        self._peaks.append(leaf)
-        carry = self.size
+        peak, carry = leaf, self.size
         while carry & 1:
-            right, left = self._peaks.pop(), self._peaks.pop()
-            self._peaks.append(node_hash(left, right))
+            peak = node_hash(self._peaks.pop(), peak)
             carry >>= 1
+        self._peaks.append(peak)
         self.size += 1
 
     def root(self) -> bytes:

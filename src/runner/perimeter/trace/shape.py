@@ -12,12 +12,29 @@ from dataclasses import fields
 from enum import StrEnum
 from functools import cache
 from types import UnionType
-from typing import Annotated, ClassVar, Final, Literal, TypeAlias, Union, get_args, get_origin, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
-from runner.kernel.canonical import MAX_INTEGER
+from runner.kernel.canonical import (
+    MAX_DEPTH,
+    MAX_INTEGER,
+    canonical_text,
+    integer_text,
+    member_text,
+    string_text,
+)
 from runner.kernel.errors import TraceError
 from runner.kernel.labels import DataClass, Integrity
-from runner.kernel.messages import Json, JsonObject
 
 Rule: TypeAlias = Callable[[object], bool]
 
@@ -58,15 +75,9 @@ Judges = Annotated[str, matching(r"rules-only|(?=.{1,128}$)rules(\+[A-Za-z0-9][A
 """Who classified: the rules alone, or the rules and the second opinions named after them."""
 Book = Annotated[str, matching(r"[a-z0-9][a-z0-9._/-]{0,94}")]
 
-_AS_THEY_ARE: Final = frozenset({str, int, bool})
 _RENAMED: Final = {"data_class": "class", "from_class": "from", "to_class": "to"}
-_CLASSES: Final = {each: each.name for each in DataClass}
-_INTEGRITY: Final = {
-    Integrity.UNTRUSTED: "untrusted",
-    Integrity.PRACTICE: "practice",
-    Integrity.PLAN: "plan",
-    Integrity.USER: "user",
-}
+_ROOM: Final = MAX_DEPTH - 2
+"""How deep a member may nest: a line and its body stand around it."""
 
 
 class Shape:
@@ -80,28 +91,40 @@ class Shape:
 
     def __post_init__(self) -> None:
         """Check every field; raise `TraceError` naming the first that is wrong."""
-        for name, _, conforms in self._fields():
+        for name, conforms in self._fields():
             if not conforms(getattr(self, name)):
                 raise TraceError(f"{type(self).__name__}.{name} is not a word of the trace's vocabulary")
         if defect := self._defect():
             raise TraceError(f"{type(self).__name__}: {defect}")
 
-    def body(self) -> JsonObject:
-        """Return the members of this record as JSON; absent optional fields are left out."""
-        body: dict[str, Json] = {}
-        for name, member, _ in self._fields():
+    def text(self) -> str:
+        """Return this record as canonical JSON; absent optional fields are left out.
+
+        The members stand in the order of their names, and each value is written by its type. Raises
+        `TraceError` or `ValueError` for one that got in past the check. Nothing of the vocabulary nests
+        deeper than canonical JSON may.
+        """
+        members: list[str] = []
+        for lead, name in self._members():
             value = getattr(self, name)
             if value is not None:
-                body[member] = value if type(value) in _AS_THEY_ARE else _encoded(value)
-        return body
+                members.append(lead + _TEXTS.get(type(value), _text)(value))
+        return "{" + ",".join(members) + "}"
 
     @classmethod
     @cache
-    def _fields(cls) -> tuple[tuple[str, str, Rule], ...]:
-        """Return each field with its name in the record and the rule of its annotation."""
+    def _members(cls) -> tuple[tuple[str, str], ...]:
+        """Return the beginning of each member and the field it is of, in canonical order."""
+        names = sorted((_RENAMED.get(name, name), name) for name, _ in cls._fields())
+        return tuple((member_text(member), name) for member, name in names)
+
+    @classmethod
+    @cache
+    def _fields(cls) -> tuple[tuple[str, Rule], ...]:
+        """Return each field with the rule of its annotation."""
         hints = get_type_hints(cls, include_extras=True)
         own = fields(cls)  # type: ignore[arg-type]  # every subclass is a data class
-        return tuple((each.name, _RENAMED.get(each.name, each.name), _rule(hints[each.name])) for each in own)
+        return tuple((each.name, _rule(hints[each.name])) for each in own)
 
     def _defect(self) -> str | None:
         """Say what is wrong between fields; None when nothing is."""
@@ -132,19 +155,29 @@ def _rule(hint: object) -> Rule:
             return lambda value: type(value) is hint or (isinstance(value, StrEnum) and hint is str)
 
 
-def _encoded(value: object) -> Json:
+def _array(value: tuple[object, ...]) -> str:
+    return "[" + ",".join([_TEXTS.get(type(item), _text)(item) for item in value]) + "]"
+
+
+_TEXTS: Final[dict[type, Callable[[Any], str]]] = {
+    str: string_text,
+    int: integer_text,
+    bool: {False: "false", True: "true"}.__getitem__,
+    tuple: _array,
+    DataClass: {each: f'"{each.name}"' for each in DataClass}.__getitem__,
+    Integrity: {each: f'"{each.name.lower()}"' for each in Integrity}.__getitem__,
+}
+"""How most values of a record are written, by their type; `_text` knows the others."""
+
+
+def _text(value: object) -> str:
+    """Return the canonical text of a value whose type is none of those; raise as `Shape.text`."""
     match value:
-        case DataClass():
-            return _CLASSES[value]
-        case Integrity():
-            return _INTEGRITY[value]
         case Shape():
-            return value.body()
-        case tuple():
-            return [_encoded(item) for item in value]
-        case Mapping():
-            return {str(name): _encoded(item) for name, item in value.items()}
-        case str() | bool() | int():
-            return value
+            return value.text()
+        case StrEnum():
+            return string_text(value)
+        case Mapping():  # may have been changed since it was checked
+            return canonical_text(dict(value), _ROOM)
         case _:
             raise TraceError(f"a {type(value).__name__} has no place in the trace")

@@ -18,13 +18,14 @@ from runner.kernel.ports import Locality
 from runner.perimeter.trace import log as log_module
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.commit import commitment
-from runner.perimeter.trace.log import Trace
+from runner.perimeter.trace.log import TooLate, Trace
 from runner.testing import FixedEntropy, MemoryLogFile, MemorySigner
 
 if TYPE_CHECKING:
     from .conftest import Studio
 
 STEP = r.StepVerdict(step=1, verdict="pass", by="rule")
+RECOVERY = r.Recovery(log_no=0, size=1, root="0" * 64, torn_bytes=0, torn_sha256="0" * 64, unsealed_kept=0)
 
 
 def start(trace: Trace) -> str:
@@ -227,6 +228,19 @@ def test_i4_the_time_that_the_trace_tells_is_the_time_of_its_next_record(studio:
     assert told == sorted(told)
 
 
+def test_i9_a_record_that_would_come_too_late_by_the_time_on_it_is_not_written(studio: "Studio") -> None:
+    """The log's time counts, and not what a clock says that was set back."""
+    trace = studio.open()
+    task = start(trace)
+    now = trace.now_us()
+    studio.clock._start_us -= 5_000_000
+    with pytest.raises(TooLate):
+        trace.append(STEP, task=task, before=now)
+    trace.append(STEP, task=task, before=now + 1)
+    trace.barrier()
+    assert kinds_of(studio.log).count("step_verdict") == 1
+
+
 # --- tasks, ids, commitments ------------------------------------------------------------------------
 
 
@@ -257,6 +271,7 @@ def test_a_record_stands_where_its_kind_may_stand(studio: "Studio") -> None:
         (again, task, "started before"),
         (again, ended, "started before"),
         (r.Close(entries=1, reason="done"), None, "by the trace itself"),
+        (RECOVERY, None, "by the trace itself"),
     ):
         with pytest.raises(TraceError, match=problem):
             trace.append(record, task=where)

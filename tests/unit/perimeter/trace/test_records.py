@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """I12: nothing but the vocabulary enters a record, and no error quotes what was refused."""
 
+import json
 from collections.abc import Callable
 from typing import Any
 
@@ -54,7 +55,7 @@ LOWER: dict[str, Any] = {
 
 
 def test_i12_a_body_holds_the_members_of_the_format_and_no_absent_one() -> None:
-    assert r.Classify(**CLASSIFY).body() == {
+    assert json.loads(r.Classify(**CLASSIFY).text()) == {
         "block": "b0",
         "class": "C2",
         "parts": {"declared": "C2", "default": "C1"},
@@ -64,7 +65,7 @@ def test_i12_a_body_holds_the_members_of_the_format_and_no_absent_one() -> None:
         "inputs": [],
         "commit": COMMIT,
     }
-    assert r.Egress(**EGRESS).body() == {
+    assert json.loads(r.Egress(**EGRESS).text()) == {
         "call_id": ID,
         "send_id": ID,
         "channel": "inference",
@@ -76,7 +77,7 @@ def test_i12_a_body_holds_the_members_of_the_format_and_no_absent_one() -> None:
         "payload_commit": COMMIT,
         "bytes": 3,
     }
-    lowered = r.Declassify(**LOWER).body()
+    lowered = json.loads(r.Declassify(**LOWER).text())
     assert (lowered["from"], lowered["to"]) == ("C2", "C1")
 
 
@@ -167,6 +168,7 @@ def test_i10_a_backend_is_local_exactly_when_its_grade_says_so() -> None:
     for locality in Locality:
         given = {"name": "local", "model": "m", "caps_digest": COMMIT, "endpoint_commit": COMMIT}
         local = locality is not Locality.REMOTE
-        assert r.Backend(**given, locality=locality, is_local=local).body()["locality"] == str(locality)
+        backend = r.Backend(**given, locality=locality, is_local=local)
+        assert json.loads(backend.text())["locality"] == str(locality)
         with pytest.raises(TraceError, match="is_local"):
             r.Backend(**given, locality=locality, is_local=not local)
