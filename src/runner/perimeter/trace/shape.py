@@ -89,6 +89,10 @@ class Shape:
     __slots__ = ()
     kind: ClassVar[str] = ""
 
+    def __init_subclass__(cls) -> None:
+        """Let other records hold one of `cls`."""
+        _TEXTS[cls] = cls.text
+
     def __post_init__(self) -> None:
         """Check every field; raise `TraceError` naming the first that is wrong."""
         for name, conforms in self._fields():
@@ -173,8 +177,6 @@ _TEXTS: Final[dict[type, Callable[[Any], str]]] = {
 def _text(value: object) -> str:
     """Return the canonical text of a value whose type is none of those; raise as `Shape.text`."""
     match value:
-        case Shape():
-            return value.text()
         case StrEnum():
             return string_text(value)
         case Mapping():  # may have been changed since it was checked
