@@ -50,7 +50,7 @@ COMMIT: Final = "3" * 64
 
 
 def record(number: int) -> r.Classify:
-    """Return a record of the most frequent kind, 450 bytes as a line."""
+    """Return a record of the most frequent kind, 350 bytes as a line."""
     parts = r.Parts(default=DataClass.C0, detected=DataClass.C1)
     return r.Classify(
         block=f"b{number}",
@@ -144,6 +144,12 @@ def appending(count: int, rounds: int) -> None:
         trace = in_memory()
         return processor(lambda: [trace.append(each) for each in made])
 
+    def in_a_task() -> float:
+        trace = in_memory()
+        task = trace.mint_id()
+        trace.append(r.TaskStart(goal_commit=COMMIT, data_class=DataClass.C1), task=task)
+        return processor(lambda: [trace.append(each, task=task) for each in made])
+
     def building() -> float:
         return processor(lambda: [record(number) for number in range(count)])
 
@@ -155,9 +161,10 @@ def appending(count: int, rounds: int) -> None:
             ]
         )
 
-    own, build, base = turns(rounds, ours, building, raw)
+    own, tasked, build, base = turns(rounds, ours, in_a_task, building, raw)
     each = 1e6 / count
     told("append without sync, of JSON and SHA-256", ratio(own, base), 0.7, statistics.median(own) * each)
+    told("  in a task", ratio(tasked, base), None, statistics.median(tasked) * each)
     for what, times in (("one JSON text and one SHA-256", base), ("making the record, its checks", build)):
         print(f"{'  ' + what:58} {'':29} {statistics.median(times) * each:10.1f} us each")
 
@@ -283,6 +290,31 @@ print(time.process_time() - started, report["verdict"])
 """
 
 
+READ: Final = """
+import json, sys, time
+from pathlib import Path
+lines = Path(sys.argv[1]).read_bytes().split(b"\\n")[:-1]
+read = json.loads
+if sys.argv[2] != "json.loads":
+    import orjson
+    read = orjson.loads
+if sys.argv[2] == "orjson.loads and dumps, compared":
+    read = lambda line: orjson.dumps(orjson.loads(line), option=orjson.OPT_SORT_KEYS) == line
+started = time.process_time()
+for line in lines:
+    read(line)
+print(time.process_time() - started)
+"""
+READERS: Final = ("json.loads", "orjson.loads", "orjson.loads and dumps, compared")
+
+
+def reading(python: str, home: Path, how: str) -> float:
+    """Return the seconds that only parsing takes, in an interpreter of its own; NaN where it cannot."""
+    (log,) = (home / "book").glob("*.jsonl")
+    done = subprocess.run([python, "-c", READ, str(log), how], capture_output=True, text=True, check=False)
+    return float("nan") if done.returncode else float(done.stdout)
+
+
 def verified(python: str, home: Path, how: str) -> float:
     """Return the seconds that the verifier takes in an interpreter of its own; NaN where it cannot run."""
     command = [python, "-c", TIMED, str(VERIFY), str(home / "book"), str(home / "pin"), how]
@@ -304,8 +336,9 @@ def verifying(folder: Path, count: int, rounds: int, peer: str) -> None:
             partial(verified, peer, home, "fast"),
             partial(verified, sys.executable, home, "plain"),
             partial(limit, lines),
+            *(partial(reading, peer, home, how) for how in READERS),
         )
-        fast, plain, base = turns(rounds, *works)
+        fast, plain, base, *reads = turns(rounds, *works)
         goal = 0.6 if seal_every == 64 else None
         what = f"verify, a seal for {seal_every} records"
         told(
@@ -315,6 +348,11 @@ def verifying(folder: Path, count: int, rounds: int, peer: str) -> None:
             statistics.median(fast) * 1e6 / count,
         )
         told("  standard library alone", ratio(plain, base), None, statistics.median(plain) * 1e6 / count)
+        for how, read in zip(READERS, reads, strict=True):
+            least = [taken + more for taken, more in zip(base, read, strict=True)]
+            what = f"  the limit and {how}, nothing else"
+            told(what, ratio(least, base), None, statistics.median(least) * 1e6 / count)
+        told("  the limit itself", 1.0, None, statistics.median(base) * 1e6 / count)
 
 
 def memory(folder: Path, megabytes: int) -> None:

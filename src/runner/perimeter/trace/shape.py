@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from enum import StrEnum
-from functools import cache
+from functools import cache, reduce
 from types import UnionType
 from typing import (
     Annotated,
@@ -140,13 +140,11 @@ def _rule(hint: object) -> Rule:
     arguments = get_args(hint)
     match get_origin(hint):
         case origin if origin is Annotated:
-            first, rules = _rule(arguments[0]), arguments[1:]
-            return lambda value: first(value) and all(rule(value) for rule in rules)
+            return reduce(_both, arguments[1:], _rule(arguments[0]))
         case origin if origin is Literal:
             return lambda value: isinstance(value, str) and value in arguments
         case origin if origin is Union or origin is UnionType:
-            choices = [_rule(choice) for choice in arguments]
-            return lambda value: any(choice(value) for choice in choices)
+            return reduce(_either, map(_rule, arguments))
         case origin if origin is tuple:
             item = _rule(arguments[0])
             return lambda value: isinstance(value, tuple) and all(map(item, value))
@@ -157,6 +155,14 @@ def _rule(hint: object) -> Rule:
             )
         case _:
             return lambda value: type(value) is hint or (isinstance(value, StrEnum) and hint is str)
+
+
+def _both(one: Rule, other: Rule) -> Rule:
+    return lambda value: one(value) and other(value)
+
+
+def _either(one: Rule, other: Rule) -> Rule:
+    return lambda value: one(value) or other(value)
 
 
 def _array(value: tuple[object, ...]) -> str:
