@@ -6,6 +6,8 @@ Owns the scoring rule and the report. Leaves answering to a profile's runtime, o
 the cited file at the cited line, read again here.
 
     python scripts/eval_practice.py examples/practice-questions.json examples/practice [--json]
+
+The tools are those for files that the profile grants, or those of `--tools`, on the one folder.
 """
 
 import argparse
@@ -17,13 +19,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 from runner import AgentLoop, StopReason, open_profile
+from runner.agent.planner import FILE_TOOLS
+from runner.capability.profile import read_profile
+from runner.kernel.config import parse_config
 from runner.kernel.errors import RunnerError
 
 Score: TypeAlias = Literal["right", "wrong", "not_found"]
-FILE_TOOLS: Final = ("list_dir", "read_file", "search_text")
 
 
 class Expected(TypedDict):
@@ -157,6 +161,13 @@ def ask_loop(loop: AgentLoop) -> Ask:
     return ask
 
 
+def file_tools(profile: str) -> list[str]:
+    """Return the tools for files that `profile` grants; raise `ConfigError` for a profile that is wrong."""
+    source = read_profile(profile, {})
+    config = parse_config(source.data, file=source.file, locate=source.line)
+    return [grant.tool for grant in config.policy.grants if grant.tool in FILE_TOOLS]
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the evaluation that the command line names; return the exit status."""
     options = _parse_options(arguments)
@@ -165,10 +176,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (OSError, ValueError, KeyError, TypeError) as error:
         print(f"eval: {options.questions}: not a question file ({type(error).__name__})", file=sys.stderr)
         return 2
-    grants = [{"tool": tool, "paths": [str(options.folder.resolve())]} for tool in FILE_TOOLS]
     scored: list[Scored] = []
     try:
-        with open_profile(options.profile, **_overrides(options.model, grants)) as runtime:
+        tools = options.tools or file_tools(options.profile)
+        with open_profile(options.profile, **_overrides(options, tools)) as runtime:
             for item in evaluate(questions, options.folder, ask_loop(runtime.loop())):
                 scored.append(item)
                 if not options.json:
@@ -184,10 +195,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _overrides(model: str | None, grants: list[dict[str, Any]]) -> dict[str, Any]:
-    overrides: dict[str, Any] = {"policy": {"grants": grants}}
-    if model is not None:
-        overrides["inference"] = {"local": {"model": model}}
+def _overrides(options: argparse.Namespace, tools: Sequence[str]) -> dict[str, Any]:
+    folder = str(options.folder.resolve())
+    overrides: dict[str, Any] = {
+        "policy": {"grants": [{"tool": tool, "paths": [folder]} for tool in tools]},
+        "budget": {"seconds": options.seconds},
+    }
+    if options.model is not None:
+        overrides["inference"] = {"local": {"model": options.model}}
     return overrides
 
 
@@ -197,6 +212,10 @@ def _parse_options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("folder", type=Path, help="the folder the questions are about")
     parser.add_argument("--profile", default="detached", help="profile name or file")
     parser.add_argument("--model", help="a model of the catalogue, instead of the profile's")
+    parser.add_argument(
+        "--tools", nargs="+", help="tools to grant, instead of those for files of the profile"
+    )
+    parser.add_argument("--seconds", type=int, default=3600, help="time limit of a question")
     parser.add_argument("--json", action="store_true", help="print one JSON object at the end")
     return parser.parse_args(arguments)
 

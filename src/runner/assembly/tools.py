@@ -20,6 +20,7 @@ from runner.capability.tools.shell import NAME as SHELL
 from runner.capability.tools.shell import Shell
 from runner.capability.tools.web import WebFetch
 from runner.capability.transport.web import WebTransport
+from runner.capability.vault.tool import NAME as SEARCH_DOCUMENTS
 from runner.capability.vault.tool import SearchDocuments
 from runner.kernel.config import Config
 from runner.kernel.errors import ConfigError, Mistake
@@ -53,7 +54,7 @@ def shipped_tools(config: Config, source: ProfileSource) -> tuple[Tool, ...]:
         ListDir(),
         ReadFile(),
         _read_document(config),
-        SearchText(),
+        SearchText(documents_by=_documents_tool(config)),
         SearchDocuments(vault=vault_of(config, source)),
     )
     return *reading, WriteFile(), PatchFile(), MoveToBin(), _shell(config), WebFetch()
@@ -71,6 +72,18 @@ def _read_document(config: Config) -> ReadDocument:
     grant = config.policy.grant_for(READ_DOCUMENT)
     free = grant is not None and grant.sandbox == "unrestricted"
     return ReadDocument(Documents(Unconfined() if free else Bubblewrap()), confined=not free)
+
+
+def _documents_tool(config: Config) -> str | None:
+    """Return the granted tool that looks into documents, the one that searches if both do; None for none.
+
+    The index has documents only where they are read in a sandbox.
+    """
+    grant = config.policy.grant_for(READ_DOCUMENT)
+    if grant is None:
+        return None
+    indexed = grant.sandbox != "unrestricted" and config.policy.grant_for(SEARCH_DOCUMENTS) is not None
+    return SEARCH_DOCUMENTS if indexed else READ_DOCUMENT
 
 
 def _shell(config: Config) -> Shell:

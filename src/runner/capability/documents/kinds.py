@@ -30,7 +30,10 @@ class Family(StrEnum):
 
 PACKED: Final = frozenset({Family.PDF, Family.ZIP, Family.P7M})
 """Those that no reader of text can make anything of."""
-_HEAD: Final = 64 * 1024
+PLAIN: Final = frozenset({Family.TEXT, Family.XML})
+"""Those that are text as they stand."""
+HEAD: Final = 64 * 1024
+"""Bytes of a file that say what it is."""
 _SIGNED_DATA: Final = bytes.fromhex("06092a864886f70d0107")
 """The beginning of the object identifiers of the cryptographic message syntax. Source: RFC 5652."""
 _ARMOUR: Final = re.compile(rb"\s*-----BEGIN (?:PKCS7|CMS)-----\s")
@@ -56,7 +59,7 @@ _MARKS: Final[tuple[tuple[bytes, Family | Reason], ...]] = (
 
 def family_of(data: bytes) -> Family | Reason:
     """Return what `data` is to be read as, or why it is not read."""
-    head = data[:_HEAD].removeprefix(b"\xef\xbb\xbf")
+    head = data[:HEAD].removeprefix(b"\xef\xbb\xbf")
     for mark, found in _MARKS:
         if head.startswith(mark) or (found is Family.PDF and head.lstrip().startswith(mark)):
             return found
@@ -69,6 +72,12 @@ def family_of(data: bytes) -> Family | Reason:
     if b"\0" in head and not head.startswith((b"\xff\xfe", b"\xfe\xff")):
         return Reason.UNKNOWN
     return Family.XML if head.lstrip().startswith(b"<?xml") else Family.TEXT
+
+
+def is_document(data: bytes) -> bool:
+    """Return whether `data` is a document, by its beginning: what it says is more than it says as text."""
+    family = family_of(data)
+    return isinstance(family, Family) and family not in PLAIN
 
 
 def is_page(head: bytes) -> bool:

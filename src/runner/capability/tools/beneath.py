@@ -164,6 +164,14 @@ class Beneath:
             self._check_only_name(root, handle, parts)
             return data
 
+    def beginning(self, parts: Sequence[str], size: int) -> bytes:
+        """Return the first `size` bytes of the file at `parts`, however large it is; raise `ToolError`."""
+        with self._entered(parts, _READ) as (root, handle):
+            _refuse_irregular(os.fstat(handle))
+            data = os.read(handle, size)
+            self._check_only_name(root, handle, parts)
+            return data
+
     def _check_only_name(self, root: int, handle: int, parts: Sequence[str]) -> None:
         """Raise `ToolError` unless the file of `handle` has one name now, which is that at `parts` of `root`.
 
@@ -263,10 +271,7 @@ class Beneath:
 
     def contents(self, handle: int) -> bytes:
         """Return the bytes of the regular file that `handle` is of, if it has one name; raise `ToolError`."""
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            raise ToolError("that is not a regular file: list_dir shows what a folder holds")
-        refuse_second_name(about)
+        _refuse_irregular(os.fstat(handle))
         with os.fdopen(handle, "rb", closefd=False) as stream:
             data = stream.read(self._limits.file_bytes + 1)
         if len(data) > self._limits.file_bytes:
@@ -356,6 +361,13 @@ def refuse_second_name(about: os.stat_result) -> None:
     """Raise `ToolError` for a file that may stand elsewhere too."""
     if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
         raise ToolError("that file has a second name (hard link) and is left alone: ask for a plain copy")
+
+
+def _refuse_irregular(about: os.stat_result) -> None:
+    """Raise `ToolError` for what is no regular file, or one that may stand elsewhere too."""
+    if not stat.S_ISREG(about.st_mode):
+        raise ToolError("that is not a regular file: list_dir shows what a folder holds")
+    refuse_second_name(about)
 
 
 def _kind(mode: int) -> Kind:

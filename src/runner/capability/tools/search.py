@@ -7,11 +7,13 @@ could not be read or was left out is said in the answer, never passed over.
 """
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import ClassVar, Final
 
-from runner.capability.tools.beneath import Beneath, Limits, Parts
+from runner.capability.documents.kinds import HEAD, is_document
+from runner.capability.tools.beneath import Beneath, Limits, Parts, decode
 from runner.capability.tools.openers import Opener
 from runner.capability.tools.pages import (
     PATH,
@@ -44,7 +46,8 @@ class SearchText:
 
     `max_passages`, `max_files` and `total_chars` bound an answer and `line_chars` one line of it (the first
     passage is always shown). A passage below `least_share` of the best score is left out. `search_chars`
-    bounds what is read. `tuning` holds the constants of the order.
+    bounds what is read. `tuning` holds the constants of the order. `documents_by` names the granted tool that
+    looks into documents, which this one does not, if there is one.
     """
 
     max_passages: int = 12
@@ -56,6 +59,7 @@ class SearchText:
     tuning: Tuning = DEFAULT
     limits: Limits = field(default_factory=Limits)
     opener: Opener | None = None
+    documents_by: str | None = None
 
     effect: ClassVar[Effect] = Effect.READ
     veils: ClassVar[bool] = True
@@ -84,7 +88,7 @@ class SearchText:
         gathered = self._gather(places, strict=target is not None)
         gathered.documents = _seen_by(call, gathered.documents)
         ranking = rank(query, gathered.documents, self.tuning)
-        notes = gathered.notes()
+        notes = gathered.notes(self.documents_by)
         if not ranking.passages:
             nothing = f"Nothing found in {len(gathered.documents)} files: try other words."
             return ToolOutput(text="\n".join([nothing, *notes]), unread=gathered.unread)
@@ -173,12 +177,17 @@ class _Shown:
 
 @dataclass(slots=True, kw_only=True)
 class _Gathered:
-    """The texts read so far, how many more `files` and `chars` may be, and what was left out."""
+    """The texts read so far, how many more `files` and `chars` may be, and what was left out.
+
+    `unread` counts the files that are no text; `packed` those that are documents, as text or not at all.
+    """
 
     files: int
     chars: int
     documents: list[Document] = field(default_factory=list)
     unread: int = 0
+    packed: int = 0
+    packed_unread: int = 0
     skipped: int = 0
     cut: bool = False
 
@@ -188,19 +197,42 @@ class _Gathered:
             if len(self.documents) >= self.files or self.chars <= 0:
                 self.cut = True
                 return
-            try:
-                text = beneath.read(parts)
-            except ToolError:
+            text, packed = _look(beneath, parts)
+            self.packed += packed
+            if text is None:
                 self.unread += 1
+                self.packed_unread += packed
                 continue
             self.chars -= len(text)
             self.documents.append(Document(name=virtual(root, parts), lines=split_lines(text)))
 
-    def notes(self) -> list[str]:
-        """Return what the answer must say about what was not searched."""
-        notes = [f"({not_text(self.unread)})"] if self.unread else []
+    def notes(self, documents_by: str | None) -> list[str]:
+        """Return what the answer must say about what was not searched, and which tool reads documents."""
+        others = self.unread - self.packed_unread
+        notes = [f"({not_text(others)})"] if others else []
+        notes += [f"({_as_text_only(self.packed, documents_by)})"] if self.packed else []
         if self.skipped:
             notes.append(f"({self.skipped} files or links could not be searched)")
         if self.cut:
             notes.append(f"(too much to search: only the first {len(self.documents)} files were)")
         return notes
+
+
+def _look(beneath: Beneath, parts: Parts) -> tuple[str | None, bool]:
+    """Return the text of a file, None if it has none, and whether it is a document."""
+    text, data = None, b""
+    with suppress(ToolError):
+        data = beneath.data(parts)
+        text = decode(data).text
+    with suppress(ToolError):
+        data = data or beneath.beginning(parts, HEAD)
+    return text, is_document(data)
+
+
+def _as_text_only(count: int, tool: str | None) -> str:
+    """Return what is said of `count` documents; `tool` is the one that looks into them, if one does."""
+    said = (
+        "1 PDF, mail or other document was" if count == 1 else f"{count} PDF, mails or other documents were"
+    )
+    by = "read_document does, where it is granted" if tool is None else f"{tool} does"
+    return f"{said} not looked into, or as plain text only: {by}"

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
-from runner.capability.documents.kinds import PACKED, Family, family_of
+from runner.capability.documents.kinds import PACKED, PLAIN, Family, family_of
 from runner.capability.documents.port import Document, DocumentReader
 from runner.capability.documents.words import Reason, why
 from runner.capability.tools.beneath import decode
@@ -30,7 +30,6 @@ _NO_READER: Final = (
     " `sandbox: unrestricted`"
 )
 _NO_TEXT: Final = "that document holds no text, perhaps a scan, so nothing of it can be found"
-_PLAIN: Final = frozenset({Family.TEXT, Family.XML})
 _Pages: TypeAlias = list[tuple[int | None, tuple[str, ...]]]
 
 
@@ -53,7 +52,7 @@ def _pages(data: bytes, name: str, reader: DocumentReader | None) -> _Pages:
     family = family_of(data)
     if isinstance(family, Reason) and family is not Reason.UNKNOWN:
         raise ToolError(why(family))
-    if isinstance(family, Family) and family not in _PLAIN:
+    if isinstance(family, Family) and family not in PLAIN:
         if reader is not None:
             return _pages_of(reader.read(data, name=name))
         if family in PACKED:

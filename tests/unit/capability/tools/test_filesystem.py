@@ -152,9 +152,43 @@ def test_files_that_are_no_text_are_counted_and_not_named_by_the_note(roots: tup
     listing = run(ListDir(), roots, path="studio/vuota")
     assert listing.text.endswith("\n(2 files could not be read as text)")
     found = run(SearchText(), roots, query="affitto", path="studio/vuota")
-    assert found.text.endswith("\n(2 files could not be read as text)")
+    assert "could not be read as text" not in found.text, "documents are counted as such"
     assert (listing.unread, found.unread) == (2, 2)
     assert run(ListDir(names=1), roots, path="studio/vuota").unread == 0, "all of a folder, or nothing"
+
+
+MAIL = b"Message-ID: <1@example.org>\nFrom: a@example.org\nSubject: seduta\n\nLa seduta.\n"
+
+
+@pytest.mark.parametrize(
+    ("documents_by", "who"),
+    [
+        (None, "read_document does, where it is granted"),
+        ("search_documents", "search_documents does"),
+    ],
+)
+def test_documents_that_were_not_looked_into_are_counted_with_the_tool_that_does(
+    roots: tuple[Root, ...], documents_by: str | None, who: str
+) -> None:
+    """Also one that is larger than a text may be, as scans are, and one whose source is text."""
+    folder = Path(roots[0].path) / "atti"
+    folder.mkdir()
+    (folder / "b.pdf").write_bytes(b"%PDF-1.7\n\0")
+    (folder / "large.pdf").write_bytes(b"%PDF-1.7\n" + b"x" * 200)
+    (folder / "mail.eml").write_bytes(MAIL)
+    (folder / "foto.jpg").write_bytes(b"\0\0")
+    tool = SearchText(documents_by=documents_by, limits=Limits(file_bytes=150))
+    for query in ("seduta", "zzz"):
+        found = run(tool, roots, query=query, path="studio/atti")
+        assert found.text.endswith(
+            "\n(1 file could not be read as text)"
+            f"\n(3 PDF, mails or other documents were not looked into, or as plain text only: {who})"
+        )
+        assert found.unread == 3
+    one = run(tool, roots, query="seduta", path="studio/atti/mail.eml").text
+    assert one.endswith(
+        "La seduta.\n(1 PDF, mail or other document was not looked into, or as plain text only: " + who + ")"
+    )
 
 
 def test_what_was_not_searched_is_said(roots: tuple[Root, ...]) -> None:
