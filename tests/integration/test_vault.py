@@ -90,6 +90,27 @@ def test_search_prints_file_line_and_the_exact_text(profile: str) -> None:
     assert "1 file could not be read as text" in said
 
 
+def test_i8_a_matter_shuts_the_folders_of_the_others(profile: str) -> None:
+    """As a task of it sees them: its own folders and those of none. A name that no grant has is an error."""
+    folder = Path(profile).parent
+    (folder / "three").mkdir()
+    (folder / "three" / "modulo.txt").write_text("Modulo per lo sfratto.\n", encoding="utf-8")
+    paths = "{path: one, matter: rossi}, {path: two, matter: bianchi}, three"
+    text = f"profile: detached\npolicy:\n  grants:\n    - {{tool: search_documents, paths: [{paths}]}}\n"
+    Path(profile).write_text(text, encoding="utf-8")
+
+    def files(*options: str) -> set[str]:
+        said = akaion("search", "--profile", profile, "--json", *options, "sfratto")[1]
+        return {hit["file"] for hit in json.loads(said)["hits"]}
+
+    assert files() == {"one/atto.txt", "two/nota.txt", "three/modulo.txt"}
+    assert files("--matter", "rossi") == {"one/atto.txt", "three/modulo.txt"}
+    assert files("--matter", "bianchi") == {"two/nota.txt", "three/modulo.txt"}
+    done = CliRunner().invoke(app, ["search", "--profile", profile, "--matter", "verdi", "sfratto"])
+    assert (done.exit_code, done.stdout) == (Status.USAGE, "")
+    assert "bianchi, rossi" in done.stderr
+
+
 def test_search_ends_with_3_when_nothing_was_found(profile: str) -> None:
     assert akaion("search", "--profile", profile, "zzz") == (
         Status.NOT_FOUND,

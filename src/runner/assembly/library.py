@@ -25,6 +25,7 @@ from runner.kernel.config import parse_config
 from runner.kernel.errors import ConfigError
 from runner.kernel.ports import Root
 from runner.perimeter.grants import pin_policy
+from runner.perimeter.policy import ToolGrant, seen_from
 
 __all__ = ["BY_NAME", "Found", "Hit", "Library", "Tell", "Unread", "Updated", "notes_on", "open_library"]
 
@@ -34,10 +35,19 @@ SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Library:
-    """A vault and the folders that it is of. Methods raise `ToolError`."""
+    """A vault and the grant of the folders that it is of. Methods raise `ToolError`.
+
+    `matters` are all that the profile's grants name.
+    """
 
     vault: Vault
-    roots: Sequence[Root]
+    grant: ToolGrant
+    matters: frozenset[str]
+
+    @property
+    def roots(self) -> Sequence[Root]:
+        """All folders, of whatever matter."""
+        return self.grant.roots
 
     def index(self, tell: Tell | None = None) -> Updated:
         """Bring the index up to date, files that could not be read before included; make it anew if need be.
@@ -51,9 +61,13 @@ class Library:
         """Return which files of the index could not be read, and why."""
         return self.vault.unread(self.roots)
 
-    def search(self, query: str, limit: int) -> tuple[Found, Updated]:
-        """Return the best `limit` hits for `query`, and what was done to the index before."""
-        return self.vault.find(self.roots, query, limit, seconds=SECONDS)
+    def search(self, query: str, limit: int, matter: str | None = None) -> tuple[Found, Updated]:
+        """Return the best `limit` hits for `query`, and what was done to the index before.
+
+        With a `matter`, in the folders of that matter and those of none, as in a task of it.
+        """
+        roots = seen_from(self.grant, frozenset(filter(None, [matter])))
+        return self.vault.find(roots, query, limit, seconds=SECONDS)
 
 
 def open_library(named: str) -> Library:
@@ -72,4 +86,4 @@ def open_library(named: str) -> Library:
         raise ConfigError([blame(("policy", "grants"), f"it grants {NAME} on no folder", fix)])
     pinned = pin_policy(policy, config.policy.grants, identify=identity_of, blame=blame)
     make_home()
-    return Library(vault=vault_of(config, source), roots=pinned.grants[NAME].roots)
+    return Library(vault=vault_of(config, source), grant=pinned.grants[NAME], matters=pinned.matters)

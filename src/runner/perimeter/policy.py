@@ -200,7 +200,7 @@ def _of_arguments(
     ):
         return Deny(rule="command-not-granted", hint=refused.hint)
     if found.inside is False:
-        aliases = ", ".join(root.alias for root in _seen_from(grant, matters))
+        aliases = ", ".join(root.alias for root in seen_from(grant, matters))
         return Deny(rule="path-outside-grant", hint=f"a path starts with one of: {aliases or 'none'}")
     return None
 
@@ -285,7 +285,7 @@ def narrow(policy: Policy, call: ToolCall, matters: AbstractSet[str] = NO_MATTER
     `KeyError` for a tool without a grant.
     """
     grant = policy.grants[call.tool]
-    seen = _seen_from(grant, matters)
+    seen = seen_from(grant, matters)
     paths = [str(path) for path in _paths_of(grant, call)]
     named = {root for path in paths for root in (seen if path in _ALL else _roots_of(path, grant.roots))}
     roots = tuple(root for root in grant.roots if root in named) if paths else seen
@@ -319,7 +319,7 @@ def _paths_of(grant: ToolGrant, call: ToolCall) -> tuple[object, ...]:
     return tuple(call.arguments.get(name, ".") for name in sorted(grant.path_arguments))
 
 
-def _seen_from(grant: ToolGrant, matters: AbstractSet[str]) -> tuple[Root, ...]:
+def seen_from(grant: ToolGrant, matters: AbstractSet[str]) -> tuple[Root, ...]:
     """Return the roots that a task of `matters` sees without naming one: its own and those of no matter."""
     return tuple(root for root in grant.roots if not matters or root.matter is None or root.matter in matters)
 

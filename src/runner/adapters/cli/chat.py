@@ -12,12 +12,11 @@ from typing import Final
 from rich.console import Console
 
 from runner.adapters.cli.answer import print_record, print_result
-from runner.adapters.cli.profiles import DEFAULT, ProfileOption, SetOption
+from runner.adapters.cli.profiles import DEFAULT, MatterOption, ProfileOption, SetOption
 from runner.adapters.cli.progress import progress_on
 from runner.adapters.cli.run import (
     BackendOption,
     ClassOption,
-    MatterOption,
     QuietOption,
     declared,
     opened,

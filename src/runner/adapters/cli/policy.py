@@ -14,7 +14,7 @@ import typer
 
 from runner.adapters.cli.afterwards import refusal
 from runner.adapters.cli.exits import Status
-from runner.adapters.cli.profiles import DEFAULT, Inspected, JsonOption, ProfileOption, inspect
+from runner.adapters.cli.profiles import DEFAULT, Inspected, JsonOption, ProfileOption, check_matter, inspect
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
 from runner.assembly import construct, rules_for
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
@@ -112,7 +112,8 @@ def explain(
     origin = Block(id="b0", kind=BlockKind.GOAL, text="", label=Label())
     call = ToolCall(tool=tool, arguments=_parse_arguments(arguments), origin=origin)
     known = Known(said=said)
-    verdict = decide(policy, call, _matters(matter, policy), known)
+    check_matter(matter, policy.matters)
+    verdict = decide(policy, call, frozenset(filter(None, [matter])), known)
     word, why = _in_words(verdict)
     if isinstance(verdict, Ask) and verdict.rule == NOT_NAMED:
         why = f"{why}: nobody named {', '.join(needs_a_person(policy, call, known))}"
@@ -191,18 +192,6 @@ def _hosts(grant: ToolGrant) -> Iterator[str]:
     """Yield which hosts a grant names, for a tool that asks for pages."""
     if grant.url_argument is not None:
         yield f"pages are asked for at {', '.join(map(place_in_words, grant.places)) or 'no host'}"
-
-
-def _matters(matter: str | None, policy: Policy) -> frozenset[str]:
-    """Return the matters of a task; raise `typer.BadParameter` for one that no grant names."""
-    if matter is None:
-        return frozenset()
-    if matter not in policy.matters:
-        known = ", ".join(sorted(policy.matters)) or "none"
-        raise typer.BadParameter(
-            f"no grant names this matter; those it names: {known}", param_hint="--matter"
-        )
-    return frozenset({matter})
 
 
 def _in_words(verdict: ToolVerdict) -> tuple[str, str]:

@@ -6,6 +6,7 @@ Leaves judgement to `parse_config` and opening to `runner.assembly`. Carries I6.
 """
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -39,7 +40,20 @@ SetOption = Annotated[
         help="Override one key of the profile for this run, such as budget.seconds=120. Repeatable.",
     ),
 ]
+MatterOption = Annotated[
+    str | None,
+    typer.Option("--matter", help="The client matter, as a grant names it: the folders of others stay shut."),
+]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+
+
+def check_matter(matter: str | None, known: AbstractSet[str]) -> None:
+    """Raise `typer.BadParameter` for a `matter` that is none of `known`, those that grants name."""
+    if matter is not None and matter not in known:
+        named = ", ".join(sorted(known)) or "none"
+        raise typer.BadParameter(
+            f"no grant names this matter; those it names: {named}", param_hint="--matter"
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

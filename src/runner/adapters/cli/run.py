@@ -18,8 +18,10 @@ from runner.adapters.cli.exits import status_of
 from runner.adapters.cli.profiles import (
     DEFAULT,
     JsonOption,
+    MatterOption,
     ProfileOption,
     SetOption,
+    check_matter,
     parse_settings,
 )
 from runner.adapters.cli.progress import Progress, progress_on
@@ -47,10 +49,6 @@ class ClassName(StrEnum):
 ClassOption = Annotated[
     ClassName | None,
     typer.Option("--class", help="How sensitive the task's own words are. Without it C1, or what is found."),
-]
-MatterOption = Annotated[
-    str | None,
-    typer.Option("--matter", help="The client matter, as a grant names it: the folders of others stay shut."),
 ]
 BackendOption = Annotated[
     BackendName | None,
@@ -116,10 +114,7 @@ def opened(
     overrides = parse_settings([*(settings or ()), *preferred])
     approver = TerminalApprover(pause=progress.paused)
     with open_profile(profile, approver=approver, **overrides) as runtime:
-        known = runtime.perimeter.policy.matters
-        if matter is not None and matter not in known:
-            named = ", ".join(sorted(known)) or "none"
-            raise typer.BadParameter(f"the profile's grants name: {named}", param_hint="--matter")
+        check_matter(matter, runtime.perimeter.policy.matters)
         if runtime.config.inference.prefer == "local":
             with progress:
                 runtime.load(progress.loading)

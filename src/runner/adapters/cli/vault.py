@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from runner.adapters.cli.exits import Status
-from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
+from runner.adapters.cli.profiles import DEFAULT, JsonOption, MatterOption, ProfileOption, check_matter
 from runner.adapters.cli.screen import errors, output, print_block, print_facts, print_json, print_line
 from runner.assembly.library import BY_NAME, Hit, Tell, Unread, Updated, notes_on, open_library
 
@@ -46,16 +46,20 @@ def search(
     words: Annotated[list[str], typer.Argument(help='Words, or a "phrase in quotes".', show_default=False)],
     *,
     profile: ProfileOption = DEFAULT,
+    matter: MatterOption = None,
     limit: Annotated[int, typer.Option("--limit", min=1, max=MOST, help="Files to show.")] = 10,
     as_json: JsonOption = False,
 ) -> None:
     """Find words in the granted folders: file, page, line and the exact text, best first.
 
-    What is new or changed is indexed first. Each line is read from its file at that moment. No model is
-    asked, and nothing is sent or recorded. Ends with 3 when nothing was found.
+    What is new or changed is indexed first. Each line is read from its file at that moment. With --matter it
+    looks into the folders of that matter and those of none. No model is asked, and nothing is sent or
+    recorded. Ends with 3 when nothing was found.
     """
     query = " ".join(words)
-    found, done = open_library(profile).search(query, limit)
+    library = open_library(profile)
+    check_matter(matter, library.matters)
+    found, done = library.search(query, limit, matter)
     notes = notes_on(found, done)
     if as_json:
         hits = [_hit_data(hit) for hit in found.hits]
