@@ -11,12 +11,17 @@ from typing import Any
 
 import pytest
 from papers import SECOND, docx, paragraph, plain_pdf
+from pdfmaker import file_of, pages_of, shown, stream
 from typer.testing import CliRunner
 
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.main import app, main
 from runner.assembly.library import open_library
+from runner.assembly.tools import shipped_tools
+from runner.capability.profile import read_profile
 from runner.capability.sandbox.bubblewrap import why_not
+from runner.capability.tools.search import SearchText
+from runner.kernel.config import parse_config
 
 NO_SANDBOX = why_not()
 ATTO = "Tribunale di Udine\n\nSfratto per morosità.\nL'udienza è fissata per il 9 aprile 2026.\n"
@@ -175,11 +180,56 @@ def test_documents_are_indexed_and_quoted_by_page_where_they_may_be_read(profile
     assert "one/lettera.docx, page 1, line 1\n  Raccomandata per la signora Bellandi.\n" in said
 
 
+@pytest.mark.skipif(NO_SANDBOX is not None, reason=f"no sandbox here: {NO_SANDBOX}")
+def test_pages_that_are_scans_are_said_and_their_documents_named(profile: str) -> None:
+    """By the real reader: a PDF of one page with text and one without."""
+    granting(profile, "")
+    scanned = Path(profile).parent / "one" / "allegato.pdf"
+    scanned.write_bytes(file_of(pages_of([stream(shown(["Verbale di consegna"])), stream(b"")])))
+    data = json.loads(akaion("index", "--profile", profile, "--json")[1])
+    assert data["not_whole"] == 1
+    assert data["not_whole_files"] == [
+        {"file": "one/allegato.pdf", "why": "pages without text, perhaps scans: 1"}
+    ]
+    assert "one/allegato.pdf" not in {each["file"] for each in data["unread_files"]}
+    said = akaion("index", "--profile", profile)[1]
+    assert "one/allegato.pdf (pages without text, perhaps scans: 1)" in " ".join(said.split())
+    for words in ("consegna", "nowhere"):
+        found = json.loads(akaion("search", "--profile", profile, "--json", words)[1])
+        assert found["not_whole"] == 1
+        assert any("1 document has pages or attachments" in note for note in found["notes"])
+
+
 def test_p3_documents_are_not_indexed_without_a_sandbox(profile: str) -> None:
     granting(profile, ", sandbox: unrestricted")
     unread = json.loads(akaion("index", "--profile", profile, "--json")[1])["unread"]
     assert [count for reason, count in unread.items() if "document" in reason] == [2]
     assert akaion("search", "--profile", profile, "Bellandi")[0] == Status.NOT_FOUND
+
+
+@pytest.mark.parametrize(
+    ("grants", "named"),
+    [
+        ("", None),
+        ("{tool: search_documents, paths: [one]}", None),
+        ("{tool: read_document, paths: [one]}", "read_document"),
+        ("{tool: search_documents, paths: [one]}, {tool: read_document, paths: [one]}", "search_documents"),
+        (
+            "{tool: search_documents, paths: [one]}, {tool: read_document, paths: [one], sandbox: unrestricted}",
+            "read_document",
+        ),
+    ],
+    ids=["neither", "no reader", "reads", "searches", "reads unconfined"],
+)
+def test_search_text_names_the_granted_tool_that_looks_into_documents(
+    profile: str, grants: str, named: str | None
+) -> None:
+    """The index has documents only where they are read in a sandbox: then the other one is named."""
+    Path(profile).write_text(f"profile: detached\npolicy: {{grants: [{grants}]}}\n", encoding="utf-8")
+    source = read_profile(profile, {})
+    config = parse_config(source.data, file=source.file, locate=source.line)
+    (tool,) = (tool for tool in shipped_tools(config, source) if isinstance(tool, SearchText))
+    assert tool.documents_by == named
 
 
 # --- killed ---------------------------------------------------------------------------------------------

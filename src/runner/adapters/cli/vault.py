@@ -64,7 +64,14 @@ def search(
     if as_json:
         hits = [_hit_data(hit) for hit in found.hits]
         print_json(
-            {"query": query, "hits": hits, "files": found.files, "unread": found.unread, "notes": notes}
+            {
+                "query": query,
+                "hits": hits,
+                "files": found.files,
+                "unread": found.unread,
+                "not_whole": found.not_whole,
+                "notes": notes,
+            }
         )
     else:
         for hit in found.hits:
@@ -102,13 +109,18 @@ def _hit_data(hit: Hit) -> dict[str, object]:
 
 def _index_data(done: Updated, unread: Sequence[Unread]) -> dict[str, object]:
     counts = {"new": done.new, "changed": done.changed, "gone": done.gone, "same": done.same}
-    files = [{"file": each.file, "why": each.why} for each in unread]
     return counts | {
         "unread": dict(done.unread),
-        "unread_files": files,
+        "unread_files": [_unread_data(each) for each in unread if not each.partly],
+        "not_whole": done.not_whole,
+        "not_whole_files": [_unread_data(each) for each in unread if each.partly],
         "skipped": done.skipped,
         "cut": done.cut,
     }
+
+
+def _unread_data(unread: Unread) -> dict[str, str]:
+    return {"file": unread.file, "why": unread.why}
 
 
 def _index_facts(done: Updated, unread: Sequence[Unread]) -> Iterator[tuple[str, str]]:
@@ -118,14 +130,22 @@ def _index_facts(done: Updated, unread: Sequence[Unread]) -> Iterator[tuple[str,
     yield "Same", str(done.same)
     for reason, count in sorted(done.unread.items(), key=lambda each: (-each[1], each[0])):
         yield "Unread", f"{count}: {reason}"
-    for each in unread[:MOST_NAMED]:
-        yield "  file", each.file
-    if len(unread) > MOST_NAMED:
-        yield "  and", f"{len(unread) - MOST_NAMED} more: --json names all"
+    yield from _names([each.file for each in unread if not each.partly])
+    if done.not_whole:
+        yield "Not whole", f"{done.not_whole}: pages or attachments of these documents could not be read"
+    yield from _names([f"{each.file} ({each.why})" for each in unread if each.partly])
     if done.skipped:
         yield "Left out", f"{done.skipped} links and what is no regular file"
     if done.cut:
         yield "Left out", "a folder holds more files than are indexed"
+
+
+def _names(files: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Yield the first of `files`, and how many more there are."""
+    for file in files[:MOST_NAMED]:
+        yield "  file", file
+    if len(files) > MOST_NAMED:
+        yield "  and", f"{len(files) - MOST_NAMED} more: --json names all"
 
 
 @contextmanager

@@ -31,12 +31,13 @@ class Document:
 
     `pages` are a PDF's pages, a table's sheets, a mail's body and then its attachments, else what explicit
     page breaks divide. `notes` say in our words what was not read, such as a picture or a macro, and quote
-    nothing.
+    nothing; `missing` are those of them after which text is missing, such as that of a scanned page.
     """
 
     kind: str
     pages: tuple[Page, ...] = field(repr=False)
     notes: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
 
 class DocumentReader(Protocol):

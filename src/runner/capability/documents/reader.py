@@ -17,7 +17,7 @@ from typing import Any, Final, Self
 
 from runner.capability.documents.kinds import Family, family_of
 from runner.capability.documents.port import Document, DocumentReader, Page
-from runner.capability.documents.words import Note, Reason, noted, why
+from runner.capability.documents.words import MISSING, Note, Reason, noted, why
 from runner.capability.sandbox.interpreter import interpreter
 from runner.capability.sandbox.port import GRANTED, Granted, Job, Limits, Ran, Talk, Talker
 from runner.kernel.errors import SandboxUnavailable, ToolError
@@ -165,10 +165,12 @@ def parse_answer(said: Any) -> Document:  # noqa: ANN401 - parse step: untrusted
         case {"kind": str(kind), "pages": [*pages], "notes": dict(notes), **rest} if (
             not rest and kind in KINDS
         ):
+            said_of = {Note(name): _note(name, count) for name, count in notes.items()}
             return Document(
                 kind=kind,
                 pages=tuple(Page(number=at, lines=_lines(page)) for at, page in enumerate(pages, start=1)),
-                notes=tuple(_note(name, count) for name, count in notes.items()),
+                notes=tuple(said_of.values()),
+                missing=tuple(text for note, text in said_of.items() if note in MISSING),
             )
         case _:
             raise ValueError("no answer")

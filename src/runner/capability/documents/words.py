@@ -77,6 +77,11 @@ _NOTES: Final[dict[Note, str]] = {
     Note.ALTERNATIVES: "other versions of its text, which may say something else, not read: {}",
 }
 
+MISSING: Final = frozenset(
+    {Note.ATTACHMENTS, Note.EMBEDDED, Note.BLANK_PAGES, Note.BROKEN_PAGES, Note.FAR_ROWS, Note.REST}
+)
+"""Notes of a document whose text is not all there: what is looked for may stand in what was not read."""
+
 
 def why(reason: Reason) -> str:
     """Return what is said of a document that was not read for `reason`."""

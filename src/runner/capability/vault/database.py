@@ -17,7 +17,7 @@ from typing import Final
 from runner.capability.transport.logstore import make_private_folder
 from runner.kernel.errors import RunnerError, ToolError
 
-VERSION: Final = 2
+VERSION: Final = 3
 """Of the schema, and of how words are made terms; a file of another one is made anew."""
 BUSY_S: Final = 10.0
 """Seconds to wait for another process that writes."""
@@ -27,9 +27,10 @@ _SCHEMA: Final = """
     CREATE TABLE root (id INTEGER PRIMARY KEY, mark BLOB NOT NULL UNIQUE);
     CREATE TABLE file (
         id INTEGER PRIMARY KEY, root INTEGER NOT NULL, mark BLOB NOT NULL, name BLOB NOT NULL,
-        stamp TEXT NOT NULL, digest BLOB NOT NULL, problem TEXT NOT NULL, UNIQUE (root, mark)
+        stamp TEXT NOT NULL, digest BLOB NOT NULL, problem TEXT NOT NULL, missing TEXT NOT NULL,
+        UNIQUE (root, mark)
     );
-    CREATE INDEX file_problem ON file (root, problem)
+    CREATE INDEX file_problem ON file (root, problem, missing)
 """
 _BUSY: Final = "another process is writing it. Fix: try again when that has ended"
 _FAILED: Final = {

@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 
 from runner.capability.documents.port import DocumentReader
 from runner.capability.tools.beneath import Beneath, Parts, Stamp
-from runner.capability.vault.sections import MOST_SECTIONS, TOO_LONG, Section, read_sections
+from runner.capability.vault.sections import MOST_SECTIONS, TOO_LONG, Section, read_contents
 from runner.capability.vault.store import Known, Row, State, Store, name_of, stamp_text
 from runner.capability.vault.words import Terms
 from runner.kernel.errors import ToolError
@@ -38,8 +38,9 @@ Tell: TypeAlias = Callable[[int, int], None]
 class Updated:
     """What an update did, in files: `same` were not read again, `left` are still to be read.
 
-    `unread` counts those that cannot be read, or not to their end, by our words for the reason. `skipped`
-    names were no regular files, and `cut` says that the folder holds more than is indexed.
+    `unread` counts those that cannot be read, or not to their end, by our words for the reason. `not_whole`
+    were read and have pages or attachments that could not be. `skipped` names were no regular files, and
+    `cut` says that the folder holds more than is indexed.
     """
 
     new: int = 0
@@ -48,6 +49,7 @@ class Updated:
     same: int = 0
     left: int = 0
     unread: Mapping[str, int] = field(default_factory=dict)
+    not_whole: int = 0
     skipped: int = 0
     cut: bool = False
 
@@ -60,6 +62,7 @@ class Updated:
             same=self.same + other.same,
             left=self.left + other.left,
             unread=Counter(self.unread) + Counter(other.unread),
+            not_whole=self.not_whole + other.not_whole,
             skipped=self.skipped + other.skipped,
             cut=self.cut or other.cut,
         )
@@ -121,14 +124,15 @@ def update(
             counts += _put(store, table, step)
             if tell is not None:
                 tell(len(found) - len(work) + counts.total(), len(found))
-    problems = store.problems([table])
+    tally = store.tally([table])
     return Updated(
         new=counts["new"],
         changed=counts["changed"],
         gone=len(gone),
         same=len(found) - len(work) + counts["same"],
         left=len(work) - counts.total(),
-        unread={problem: count for problem, count in problems.items() if problem},
+        unread=tally.unread,
+        not_whole=tally.not_whole,
         skipped=walk.skipped,
         cut=walk.cut,
     )
@@ -160,8 +164,9 @@ def _read(beneath: Beneath, work: _Work, terms: Terms, reader: DocumentReader | 
         for state in (whole, cut):
             if work.is_as_before(state):
                 return work, state, ()
-        sections = read_sections(data, name=work.parts[-1] if work.parts else "", reader=reader)
-        return work, whole if len(sections) <= MOST_SECTIONS else cut, sections[:MOST_SECTIONS]
+        found = read_contents(data, name=work.parts[-1] if work.parts else "", reader=reader)
+        state = whole if len(found.sections) <= MOST_SECTIONS else cut
+        return work, replace(state, missing=found.missing), found.sections[:MOST_SECTIONS]
     except ToolError as problem:
         return work, State(stamp=work.stamp, digest=digest, problem=str(problem)), ()
 

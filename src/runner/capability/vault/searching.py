@@ -59,12 +59,14 @@ class Hit:
 class Found:
     """The hits, best first, and how many files of the roots are indexed and how many could not be read.
 
+    `not_whole` of those that are indexed have pages or attachments that could not be read.
     `loose` says that no file has the phrases as they were put, so their words were looked for.
     """
 
     hits: tuple[Hit, ...]
     files: int = 0
     unread: int = 0
+    not_whole: int = 0
     loose: bool = False
 
 
@@ -91,8 +93,7 @@ def search(store: Store, roots: Sequence[Root], text: str, limit: int, read: Rea
 
 def _searched(store: Store, roots: Sequence[Root], query: Query, limit: int, read: Read) -> Found:
     tables = store.tables(roots)
-    counts = store.problems(list(tables.values()))
-    files = counts.get("", 0)
+    tally = store.tally(list(tables.values()))
     work = _Search(
         store=store, tables=tables, worth=store.worth(list(tables.values()), query), read=read, limit=limit
     )
@@ -100,7 +101,13 @@ def _searched(store: Store, roots: Sequence[Root], query: Query, limit: int, rea
     loose = bool(query.phrases) and not hits
     if loose:
         hits = work.hits(())
-    return Found(hits=hits, files=files, unread=sum(counts.values()) - files, loose=loose and bool(hits))
+    return Found(
+        hits=hits,
+        files=tally.read,
+        unread=sum(tally.unread.values()),
+        not_whole=tally.not_whole,
+        loose=loose and bool(hits),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

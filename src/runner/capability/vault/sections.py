@@ -42,22 +42,33 @@ class Section:
     lines: tuple[str, ...] = field(repr=False)
 
 
-def read_sections(data: bytes, *, name: str, reader: DocumentReader | None) -> tuple[Section, ...]:
-    """Return the sections of the file `name` that holds `data`; raise `ToolError` if it cannot be read."""
-    return tuple(_cut(_pages(data, name, reader)))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """The sections of a file, and in our words what of its text is `missing`, as that of scanned pages is."""
+
+    sections: tuple[Section, ...]
+    missing: str = ""
 
 
-def _pages(data: bytes, name: str, reader: DocumentReader | None) -> _Pages:
-    """Return the pages of a document, or all of a plain file as one without a number."""
+def read_contents(data: bytes, *, name: str, reader: DocumentReader | None) -> Contents:
+    """Return what the file `name` that holds `data` says; raise `ToolError` if it cannot be read."""
+    document = _document(data, name, reader)
+    if document is None:
+        return Contents(sections=tuple(_cut([(None, split_lines(decode(data).text))])))
+    return Contents(sections=tuple(_cut(_pages_of(document))), missing="; ".join(document.missing))
+
+
+def _document(data: bytes, name: str, reader: DocumentReader | None) -> Document | None:
+    """Return the document that `data` is; None for what is read as text."""
     family = family_of(data)
     if isinstance(family, Reason) and family is not Reason.UNKNOWN:
         raise ToolError(why(family))
     if isinstance(family, Family) and family not in PLAIN:
         if reader is not None:
-            return _pages_of(reader.read(data, name=name))
+            return reader.read(data, name=name)
         if family in PACKED:
             raise ToolError(_NO_READER)
-    return [(None, split_lines(decode(data).text))]
+    return None
 
 
 def _pages_of(document: Document) -> _Pages:

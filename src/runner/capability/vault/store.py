@@ -12,6 +12,7 @@ Markov random field model for term dependencies" (2005), section 3.
 """
 
 import sqlite3
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
@@ -58,21 +59,36 @@ _BEST: Final = """
     ) JOIN file ON file.id = row >> {bits} AND file.root = ?
     ORDER BY score DESC, file.mark LIMIT ?
 """
+_TALLY: Final = "SELECT problem, count(*), sum(missing <> '') FROM file WHERE root = ? GROUP BY problem"
 _PUT: Final = """
-    INSERT INTO file (root, mark, name, stamp, digest, problem) VALUES (?, ?, ?, ?, ?, ?)
+    INSERT INTO file (root, mark, name, stamp, digest, problem, missing) VALUES (?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (root, mark) DO UPDATE SET
-        stamp = excluded.stamp, digest = excluded.digest, problem = excluded.problem
+        stamp = excluded.stamp, digest = excluded.digest,
+        problem = excluded.problem, missing = excluded.missing
     RETURNING id
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State:
-    """How a file was when it was read: its stamp, a keyed digest of its bytes, why it is unread, if it is."""
+    """How a file was when it was read: its stamp, a keyed digest of its bytes, why it is unread, if it is.
+
+    `missing` says what of its text is not there, if it was read and not all of it could be.
+    """
 
     stamp: str
     digest: bytes = b""
     problem: str = ""
+    missing: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """How many files were `read`, how many of those not whole, and how many not at all, by the reason."""
+
+    read: int
+    not_whole: int
+    unread: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,8 +143,8 @@ class Store:
     def put(self, table: int, name: str, state: State, rows: Sequence[Row]) -> None:
         """Put the file `name` in, with its `rows`, in the place of what was there."""
         mark = self.mark(name)
-        values = (table, mark, self._sealed(name, mark), state.stamp, state.digest, state.problem)
-        (file,) = self._db.execute(_PUT, values).fetchone()
+        about = (state.stamp, state.digest, state.problem, state.missing)
+        (file,) = self._db.execute(_PUT, (table, mark, self._sealed(name, mark), *about)).fetchone()
         self._drop_rows(table, file)
         path = " ".join(self.terms.row(name))
         numbered = [(file << SECTION_BITS | row.section, row.words, row.parts, path) for row in rows]
@@ -180,27 +196,30 @@ class Store:
 
     def known(self, table: int) -> dict[bytes, Known]:
         """Return every file of a table, by its mark."""
-        rows = self._db.execute("SELECT mark, id, stamp, digest, problem FROM file WHERE root = ?", (table,))
+        asked = "SELECT mark, id, stamp, digest, problem, missing FROM file WHERE root = ?"
         return {
-            mark: Known(id=file, state=State(stamp=stamp, digest=digest, problem=problem))
-            for mark, file, stamp, digest, problem in rows
+            mark: Known(id=file, state=State(stamp=stamp, digest=digest, problem=problem, missing=missing))
+            for mark, file, stamp, digest, problem, missing in self._db.execute(asked, (table,))
         }
 
-    def problems(self, tables: Sequence[int]) -> dict[str, int]:
-        """Return how many files were not read, by the reason, and under "" how many were."""
-        counts: dict[str, int] = {}
+    def tally(self, tables: Sequence[int]) -> Tally:
+        """Return how many files of `tables` were read, and how many not."""
+        counts: Counter[str] = Counter()
+        not_whole = 0
         for table in tables:
-            for problem, count in self._db.execute(
-                "SELECT problem, count(*) FROM file WHERE root = ? GROUP BY problem", (table,)
-            ):
-                counts[problem] = counts.get(problem, 0) + count
-        return counts
+            for problem, count, missing in self._db.execute(_TALLY, (table,)):
+                counts[problem] += count
+                not_whole += 0 if problem else missing
+        return Tally(read=counts.pop("", 0), not_whole=not_whole, unread=counts)
 
-    def unread(self, table: int) -> list[tuple[str, str]]:
-        """Return the name of each file of a table that was not read, and the reason, by name."""
-        asked = "SELECT name, mark, problem FROM file WHERE root = ? AND problem <> ''"
+    def unread(self, table: int) -> list[tuple[str, str, str]]:
+        """Return the name of each file of a table that was not read, or not all of it, by name.
+
+        Beside each the reason why it was not, or what of it is missing.
+        """
+        asked = "SELECT name, mark, problem, missing FROM file WHERE root = ? AND problem || missing <> ''"
         rows = self._db.execute(asked, (table,))
-        return sorted((self._opened(name, mark), problem) for name, mark, problem in rows)
+        return sorted((self._opened(name, mark), problem, missing) for name, mark, problem, missing in rows)
 
     def worth(self, tables: Sequence[int], query: Query) -> dict[Pattern, float]:
         """Return what each word and pair of `query` is worth, of those that stand in any of `tables`.

@@ -87,7 +87,14 @@ def notes_on(found: Found, done: Updated) -> list[str]:
     """Return what must be said beside the hits, to models and people."""
     notes = ["no file has the phrase as it was put: these have words of it"] if found.loose else []
     notes += [not_text(found.unread)] if found.unread else []
+    notes += [_not_whole(found.not_whole)] if found.not_whole else []
     notes += [f"{done.left} files were not looked into yet: akaion index does that"] if done.left else []
     notes += [f"{done.skipped} links or folders are not indexed"] if done.skipped else []
     notes += ["a folder holds more files than are indexed"] if done.cut else []
     return notes
+
+
+def _not_whole(count: int) -> str:
+    """Return what is said of `count` documents that are indexed, and not all of their text."""
+    documents = "1 document has" if count == 1 else f"{count} documents have"
+    return f"{documents} pages or attachments that could not be read: akaion index names them"

@@ -26,7 +26,7 @@ from runner.capability.transport.logstore import make_private_folder, replace_fi
 from runner.capability.vault.database import Broken, discard
 from runner.capability.vault.indexing import Tell, Updated, update
 from runner.capability.vault.searching import Found, search
-from runner.capability.vault.sections import Section, read_sections
+from runner.capability.vault.sections import Section, read_contents
 from runner.capability.vault.store import Store, open_store, parts_of
 from runner.capability.vault.words import Terms
 from runner.kernel.errors import ConfigError, Mistake, ToolError
@@ -41,10 +41,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unread:
-    """A file of the index that could not be read, and why, in our words."""
+    """A file of the index that could not be read, and why, in our words.
+
+    `partly` says that it was read, and `why` what of it could not be.
+    """
 
     file: str = field(repr=False)
     why: str
+    partly: bool = False
 
 
 class Vault:
@@ -100,13 +104,13 @@ class Vault:
         return self._with_store(work)
 
     def unread(self, roots: Sequence[Root]) -> tuple[Unread, ...]:
-        """Return which files of `roots` are in the index and could not be read, and why."""
+        """Return which files of `roots` are in the index and could not be read, or not whole, and why."""
 
         def work(store: Store) -> tuple[Unread, ...]:
             return tuple(
-                Unread(file=virtual(root, parts_of(name)), why=problem)
+                Unread(file=virtual(root, parts_of(name)), why=problem or missing, partly=not problem)
                 for root, table in store.tables(roots).items()
-                for name, problem in store.unread(table)
+                for name, problem, missing in store.unread(table)
             )
 
         return self._with_store(work)
@@ -119,7 +123,7 @@ class Vault:
 
             def read(root: Root, parts: Parts) -> Sequence[Section]:
                 data = self._beneath(root).data(parts)
-                return read_sections(data, name=parts[-1] if parts else "", reader=runs[root])
+                return read_contents(data, name=parts[-1] if parts else "", reader=runs[root]).sections
 
             return search(store, roots, query, limit, read)
 

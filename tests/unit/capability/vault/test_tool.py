@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`search_documents` as a model meets it: lines to quote, the class of what was examined, matters apart."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import pytest
 
 from runner.agent.evidence import find_evidence
+from runner.capability.documents.port import Document, Page
 from runner.capability.vault.tool import SearchDocuments
 from runner.kernel.errors import ToolError
 from runner.kernel.labels import DataClass
@@ -41,6 +43,33 @@ def test_what_is_missing_is_said(practice: Any) -> None:
         "(1 file could not be read as text)\n(1 links or folders are not indexed)"
     )
     assert (output.unread, output.excerpts) == (1, ())
+
+
+class HalfReader:
+    """Reads any document as one line, its other page being a scan. Implements `DocumentReader`."""
+
+    def read(self, data: bytes, *, name: str) -> Document:  # noqa: ARG002 - the port's words
+        """Return the line."""
+        return Document(
+            kind="pdf", pages=(Page(number=1, lines=("alfa",)),), notes=("n",), missing=("scans: 1",)
+        )
+
+    def many(self) -> AbstractContextManager["HalfReader"]:
+        """Return itself."""
+        return nullcontext(self)
+
+
+@pytest.mark.parametrize("query", ["alfa", "beta"])
+def test_pages_that_could_not_be_read_are_said_with_hits_and_without(practice: Any, query: str) -> None:
+    note = "(1 document has pages or attachments that could not be read: akaion index names them)"
+    practice.put("a/one.pdf", b"%PDF-")
+    tool = SearchDocuments(vault=practice.again(reader=HalfReader()))
+    roots = (practice.root("a"),)
+    text = tool.run(GrantedCall(arguments={"query": query}, roots=roots)).text
+    assert text.splitlines()[-1] == note
+    practice.put("a/two.pdf", b"%PDF-2")
+    text = tool.run(GrantedCall(arguments={"query": query}, roots=roots)).text
+    assert text.splitlines()[-1] == note.replace("1 document has", "2 documents have")
 
 
 def test_an_answer_is_bounded_and_its_first_hit_is_shown(practice: Any) -> None:

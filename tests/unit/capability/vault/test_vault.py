@@ -33,7 +33,7 @@ LETTER = "Studio Legale\n\nOggetto: sfratto per morosità\nIl conduttore non pag
 
 
 class PagesReader:
-    """Reads what begins as a PDF, a page for each form feed. Implements `DocumentReader`."""
+    """Reads what begins as a PDF, a page for each form feed; "scan" has no text. A `DocumentReader`."""
 
     def __init__(self) -> None:
         self.names: list[str] = []
@@ -44,9 +44,12 @@ class PagesReader:
         self.names.append(name)
         if b"broken" in data:
             raise ToolError("that document is broken")
-        texts = data.decode("utf-8").removeprefix("%PDF-").split("\f")
+        texts = ["" if text == "scan" else text for text in data.decode().removeprefix("%PDF-").split("\f")]
         pages = tuple(Page(number=n, lines=tuple(text.split("\n"))) for n, text in enumerate(texts, start=1))
-        return Document(kind="pdf", pages=pages)
+        missing = tuple(f"pages without text: {count}" for count in [texts.count("")] if count)
+        return Document(
+            kind="pdf", pages=pages, notes=("signatures, not checked: 1", *missing), missing=missing
+        )
 
     @contextmanager
     def many(self) -> Iterator["PagesReader"]:
@@ -282,6 +285,30 @@ def test_what_holds_no_text_is_unread_by_its_reason_and_name(
     assert reason in said
     assert [(each.file, each.why) for each in reading.unread(roots)] == [(f"a/{name}", said)]
     assert reading.search(roots, "alfa", 5).unread == 1
+
+
+def test_a_document_that_is_not_whole_is_indexed_and_counted_until_it_is(practice: Any) -> None:
+    """A scanned page may hold what is looked for, also where nothing is found or nothing was read now."""
+    practice.put("a/whole.pdf", "%PDF-alfa\fbeta")
+    practice.put("a/part.pdf", "%PDF-alfa epsilon\fscan\fscan")
+    practice.put("a/scan.pdf", "%PDF-scan")
+    practice.put("b/part.pdf", "%PDF-alfa\fscan")
+    reading, roots = practice.again(reader=PagesReader()), [practice.root("a")]
+    for _ in range(2):
+        done = reading.update(roots, again=True)
+        assert (done.not_whole, sum(done.unread.values())) == (1, 1)
+    assert [(each.file, each.partly) for each in reading.unread(roots)] == [
+        ("a/part.pdf", True),
+        ("a/scan.pdf", False),
+    ]
+    assert reading.unread(roots)[0].why == "pages without text: 2", "no other note"
+    for query, hits in (("alfa", 2), ("gamma", 0)):
+        found = reading.search(roots, query, 5)
+        assert (len(found.hits), found.files, found.unread, found.not_whole) == (hits, 2, 1, 1)
+    both = [*roots, practice.root("b")]
+    assert reading.update(both).not_whole == reading.search(both, "alfa", 5).not_whole == 2
+    practice.put("a/part.pdf", "%PDF-alfa\fgamma\fdelta")
+    assert reading.find(roots, "gamma", 5, seconds=9)[0].not_whole == 0
 
 
 def test_a_file_with_more_sections_than_are_indexed_is_counted(
