@@ -161,6 +161,9 @@ def test_nothing_goes_on_record_and_no_model_is_needed(profile: str) -> None:
 # --- documents ------------------------------------------------------------------------------------------
 
 
+FREE = "unrestricted}"
+
+
 def granting(profile: str, more: str) -> None:
     """Put a PDF and a letter into the folder, and grant `more`."""
     folder = Path(profile).parent / "one"
@@ -215,7 +218,7 @@ def test_p3_documents_are_not_indexed_without_a_sandbox(profile: str) -> None:
         ("{tool: read_document, paths: [one]}", "read_document"),
         ("{tool: search_documents, paths: [one]}, {tool: read_document, paths: [one]}", "search_documents"),
         (
-            "{tool: search_documents, paths: [one]}, {tool: read_document, paths: [one], sandbox: unrestricted}",
+            "{tool: search_documents, paths: [one]}, {tool: read_document, paths: [one], sandbox: " + FREE,
             "read_document",
         ),
     ],

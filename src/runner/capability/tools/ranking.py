@@ -69,10 +69,15 @@ _NAME: Final = re.compile(r"(?<=[^\s.:?!])\s+(?:\w{1,5}['\u2019])?([^\W\d_]\w{2,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Document:
-    """A text to rank: the path it is shown by, and its lines."""
+    """A text to rank: the path it is shown by, and its lines, of which the first has the number `first`.
+
+    Of a document it is the text of a `page`.
+    """
 
     name: str = field(repr=False)
     lines: tuple[str, ...] = field(repr=False)
+    page: int | None = None
+    first: int = 1
 
     def tokens(self) -> list[str]:
         """Return the tokens of the name and of all lines."""
@@ -100,15 +105,15 @@ class Ranking:
 def rank(query: str, documents: Sequence[Document], tuning: Tuning = DEFAULT) -> Ranking:
     """Return the passages of `documents` that hold words of `query`, best first; total on any text.
 
-    When the query has names that some documents hold, only those that hold one of them count: a line about
-    somebody else misleads. A document that matches by its path alone gives its first lines. Ties go by
-    document, then line.
+    When the query has names among the words that are used, and some documents hold one, only those count: a
+    line about somebody else misleads. A document that matches by its path alone gives its first lines. Ties
+    go by document, then line.
     """
     words = query_words(query, tuning.query_words)
     vocabulary = set(chain.from_iterable(document.tokens() for document in documents))
     relevance = relate(words, vocabulary, tuning)
     scores = _score_files(documents, relevance, len(words), tuning)
-    named = _holders(names(query), documents)
+    named = _holders(names(query) & set(words), documents)
     best = sorted((n for n in named if scores[n] > 0), key=lambda n: (-scores[n], n))
     candidates = {n: scores[n] for n in best[: tuning.candidate_files]}
     passages = _score_lines(documents, candidates, relevance, len(words), tuning)

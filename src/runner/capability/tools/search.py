@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The search tool: which lines of the granted files answer a query best, without an index.
 
-Owns gathering the texts within bounds and fitting the best lines into a short answer. Leaves confinement
-to `beneath` and the order to `ranking`. Invariants P2 (only the roots of the call are read) and I12. What
-could not be read or was left out is said in the answer, never passed over.
+Owns gathering the texts within bounds. Leaves confinement to `beneath`, the order to `ranking`, and fitting
+the best lines into a short answer to `showing`. Invariants P2 (only the roots of the call are read) and I12.
+What could not be read or was left out is said in the answer, never passed over.
 """
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import ClassVar, Final
 
 from runner.capability.documents.kinds import HEAD, is_document
@@ -20,15 +19,14 @@ from runner.capability.tools.pages import (
     PATH_LENGTH,
     QUERY,
     QUERY_LENGTH,
-    Piece,
     check_names,
     parse_text,
     path_of,
-    piece_of,
     split_lines,
 )
 from runner.capability.tools.paths import resolve, virtual
-from runner.capability.tools.ranking import DEFAULT, Document, Ranking, Tuning, rank
+from runner.capability.tools.ranking import DEFAULT, Document, Tuning, rank
+from runner.capability.tools.showing import Bounds, choose
 from runner.kernel.errors import ToolError
 from runner.kernel.language import not_text
 from runner.kernel.messages import ToolSpec
@@ -36,8 +34,6 @@ from runner.kernel.ports import Effect, GrantedCall, Root, ToolOutput
 
 SEARCH_CHARS: Final = 64 * 1024 * 1024
 """Characters of text one search reads."""
-CONSIDERED: Final = 50
-"""Passages tried for a place in the answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +88,21 @@ class SearchText:
         if not ranking.passages:
             nothing = f"Nothing found in {len(gathered.documents)} files: try other words."
             return ToolOutput(text="\n".join([nothing, *notes]), unread=gathered.unread)
-        files = self._choose(gathered.documents, ranking, self.total_chars - sum(map(len, notes)))
-        lines = [line for file in files.values() for line in file.lines()]
-        excerpts = tuple(piece.excerpt for file in files.values() for piece in file.ordered())
+        names = [document.name for document in gathered.documents]
+        files = choose(gathered.documents, ranking, names, self._bounds(sum(map(len, notes))))
+        lines = [line for file in files for line in file.lines()]
+        excerpts = tuple(piece.excerpt for file in files for piece in file.ordered())
         return ToolOutput(text="\n".join([*lines, *notes]), excerpts=excerpts, unread=gathered.unread)
+
+    def _bounds(self, taken: int) -> Bounds:
+        """Return the bounds of an answer of which `taken` characters are."""
+        return Bounds(
+            passages=self.max_passages,
+            texts=self.max_files,
+            chars=self.total_chars - taken,
+            line_chars=self.line_chars,
+            least_share=self.least_share,
+        )
 
     def _gather(self, places: Sequence[tuple[Root, Parts]], *, strict: bool) -> "_Gathered":
         """Read the texts at `places`; when `strict`, a place that cannot be read is an error."""
@@ -114,37 +121,6 @@ class SearchText:
             gathered.add(root, beneath, walk)
         return gathered
 
-    def _choose(self, documents: Sequence[Document], ranking: Ranking, room: int) -> "dict[int, _Shown]":
-        """Return the files to show, best first, with their lines: passages in order while they fit."""
-        files: dict[int, _Shown] = {}
-        least, left = ranking.passages[0].score * self.least_share, self.max_passages
-        for passage in islice(ranking.passages, CONSIDERED):
-            if not left or passage.score < least:
-                break
-            document = documents[passage.document]
-            file = files.get(passage.document) or _Shown(name=document.name)
-            if passage.centre in file.pieces or (not file.pieces and len(files) == self.max_files):
-                continue
-            fresh = {
-                line: piece_of(
-                    file.name,
-                    line + 1,
-                    document.lines[line],
-                    width=self.line_chars,
-                    relevance=ranking.relevance,
-                )
-                for line in passage.lines
-                if line not in file.pieces
-            }
-            cost = sum(len(piece.text) + 1 for piece in fresh.values())
-            cost += 0 if file.pieces else len(file.name) + 1
-            if files and cost > room:
-                continue
-            room, left = room - cost, left - 1
-            file.pieces.update(fresh)
-            files[passage.document] = file
-        return files
-
 
 def _seen_by(call: GrantedCall, documents: list[Document]) -> list[Document]:
     """Return `documents` as whoever asked may see them, names and their order included.
@@ -157,22 +133,6 @@ def _seen_by(call: GrantedCall, documents: list[Document]) -> list[Document]:
     texts = call.veil([*names, *("\n".join(document.lines) for document in documents)])
     pairs = sorted(zip(texts[: len(names)], texts[len(names) :], strict=True))
     return [Document(name=name, lines=split_lines(text)) for name, text in pairs]
-
-
-@dataclass(slots=True, kw_only=True)
-class _Shown:
-    """A file of the answer and its pieces, by line counted from 0."""
-
-    name: str = field(repr=False)
-    pieces: dict[int, Piece] = field(default_factory=dict)
-
-    def ordered(self) -> list[Piece]:
-        """Return the pieces in the order of their lines."""
-        return [self.pieces[line] for line in sorted(self.pieces)]
-
-    def lines(self) -> list[str]:
-        """Return what to print: the name, then the numbered lines."""
-        return [self.name, *(piece.text for piece in self.ordered())]
 
 
 @dataclass(slots=True, kw_only=True)

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 from runner.capability.tools.beneath import Parts
 from runner.capability.tools.pages import Piece, piece_of
 from runner.capability.tools.paths import virtual
+from runner.capability.tools.ranking import Document
 from runner.capability.vault.sections import Section
 from runner.capability.vault.store import Candidate, Store, parts_of
 from runner.capability.vault.words import Pattern, Query, parse_query, spellings, stems
@@ -25,6 +26,8 @@ OPENED: Final = 60
 """Files that one search opens at most."""
 AROUND: Final = 2
 """Lines on each side whose words count for a line, by half, and that are shown with it."""
+BESIDE: Final = 5
+"""Sections on each side of the best one whose lines may be shown with its own."""
 NAMED_SECTIONS: Final = 50
 """Sections of a file found by its name that are looked through for a line with a word."""
 LINE_CHARS: Final = 300
@@ -41,8 +44,9 @@ class Hit:
     """A line of a file, as it stands there: `quote`, number `line` of its `page`, both counted from 1.
 
     A plain file has no pages. A line too long to show is cut to a piece of itself. `pieces` are it and the
-    lines around it that say something, in order. `also` names the files that have the same text. `by_name`
-    says that no line was found with a word that was looked for: the file's name or folder has it.
+    lines around it that say something, in order. `texts` are its page and those beside it that hold the
+    phrases. `also` names the files that have the same text. `by_name` says that no line was found with a
+    word that was looked for: the file's name or folder has it.
     """
 
     file: str = field(repr=False)
@@ -50,6 +54,7 @@ class Hit:
     line: int
     quote: str = field(repr=False)
     pieces: tuple[Piece, ...] = field(repr=False)
+    texts: tuple[Document, ...] = field(repr=False)
     score: float
     also: tuple[str, ...] = field(default=(), repr=False)
     by_name: bool = False
@@ -176,10 +181,27 @@ class _Search:
             line=quote.line,
             quote=quote.text,
             pieces=pieces,
+            texts=_texts(file, sections, sections.index(section), phrases),
             score=candidate.score,
             by_name=by_name,
         )
         return _Group(hit=hit, words=frozenset(text))
+
+
+def _texts(
+    file: str, sections: Sequence[Section], at: int, phrases: Sequence[Pattern]
+) -> tuple[Document, ...]:
+    """Return the pages of the section `at` of `file` and of those beside it that hold all `phrases`."""
+    near = sections[max(0, at - BESIDE) : at + BESIDE + 1]
+    held = (each for each in near if all(_holds(stems("\n".join(each.lines)), phrase) for phrase in phrases))
+    pages: list[Document] = []
+    for each in held:
+        before = pages[-1] if pages else None
+        if before and (before.page, before.first + len(before.lines)) == (each.page, each.first):
+            pages[-1] = replace(before, lines=before.lines + each.lines)
+        else:
+            pages.append(Document(name=file, lines=each.lines, page=each.page, first=each.first))
+    return tuple(pages)
 
 
 def _pieces(file: str, section: Section, at: int, words: Mapping[str, float]) -> tuple[Piece, ...]:

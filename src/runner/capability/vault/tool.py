@@ -7,12 +7,12 @@ the class and the matter that the perimeter gives the join of them, hits or none
 to answer from behind a veil: an index of veiled text is not kept, so a call that would need one gets none.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import ClassVar, Final
 
 from runner.capability.tools.pages import QUERY, QUERY_LENGTH, check_names, parse_text, parse_whole
+from runner.capability.tools.ranking import rank
+from runner.capability.tools.showing import Bounds, choose
 from runner.capability.vault.indexing import Updated
 from runner.capability.vault.searching import Found, Hit
 from runner.capability.vault.vault import Vault
@@ -32,7 +32,8 @@ SECONDS: Final = 10.0
 class SearchDocuments:
     """`search_documents(query, limit)`: the best lines of the granted folders, from an index.
 
-    `total_chars` bounds an answer; the first hit is always shown.
+    The index finds the best `limit` files; which of their lines are shown is decided as `search_text` does.
+    `total_chars` bounds an answer; the first passage is always shown.
     """
 
     vault: Vault
@@ -47,7 +48,7 @@ class SearchDocuments:
             "type": "object",
             "properties": {
                 "query": QUERY,
-                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": 5},
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_HITS, "default": 3},
             },
             "required": ["query"],
             "additionalProperties": False,
@@ -58,26 +59,24 @@ class SearchDocuments:
         """Return the best lines by file, each also as an excerpt; raise `ToolError`."""
         check_names(call.arguments, self.spec)
         query = parse_text(call.arguments, "query", QUERY_LENGTH)
-        limit = parse_whole(call.arguments, "limit", default=5, most=MOST_HITS)
+        limit = parse_whole(call.arguments, "limit", default=3, most=MOST_HITS)
         found, done = self.vault.find(call.roots, query, limit, seconds=SECONDS)
         notes = [f"({note})" for note in notes_on(found, done)]
         if not found.hits:
             nothing = f"Nothing found in {found.files} files: try other words."
             return ToolOutput(text="\n".join([nothing, *notes]), unread=found.unread)
-        hits = self._fitting(found.hits, self.total_chars - sum(map(len, notes)))
-        lines = [line for hit in hits for line in (head(hit), *(piece.text for piece in hit.pieces))]
-        excerpts = tuple(piece.excerpt for hit in hits for piece in hit.pieces)
+        pages = [(hit, text) for hit in found.hits for text in hit.texts]
+        texts = [text for _, text in pages]
+        bounds = Bounds(texts=limit, chars=self.total_chars - sum(map(len, notes)))
+        shown = choose(texts, rank(query, texts), [_head(hit, text.page) for hit, text in pages], bounds)
+        lines = [line for text in shown for line in text.lines()]
+        excerpts = tuple(piece.excerpt for text in shown for piece in text.ordered())
         return ToolOutput(text="\n".join([*lines, *notes]), excerpts=excerpts, unread=found.unread)
 
-    def _fitting(self, hits: Sequence[Hit], room: int) -> Sequence[Hit]:
-        """Return the first of `hits` that fit, at least one."""
-        sizes = (len(head(hit)) + 1 + sum(len(piece.text) + 1 for piece in hit.pieces) for hit in hits)
-        return hits[: max(1, sum(end <= room for end in accumulate(sizes)))]
 
-
-def head(hit: Hit) -> str:
-    """Return the line above a hit: its file, its page in a document, what found it, how many say the same."""
-    page = "" if hit.page is None else f" (page {hit.page})"
+def _head(hit: Hit, page_number: int | None) -> str:
+    """Return the line above a page of a hit: its file and page, what found it, how many say the same."""
+    page = "" if page_number is None else f" (page {page_number})"
     also = f" (the same text is in {len(hit.also)} more)" if hit.also else ""
     named = f" ({BY_NAME})" if hit.by_name else ""
     return f"{hit.file}{page}{named}{also}"

@@ -311,6 +311,8 @@ def test_how_a_program_ended_is_told_apart() -> None:
 def test_every_reason_and_note_has_words() -> None:
     assert len({why(reason) for reason in Reason}) == len(Reason)
     assert len({noted(note, 3) for note in Note}) == len(Note)
+    both = parse_answer({"kind": "pdf", "pages": [], "notes": {"signature": 1, "blank-pages": 2}})
+    assert (len(both.notes), both.missing) == (2, (noted(Note.BLANK_PAGES, 2),)), "a signature hides no text"
     assert parse_answer({"kind": "pdf", "pages": [], "notes": {"macros": 2}}).notes == (
         noted(Note.MACROS, 2),
     )

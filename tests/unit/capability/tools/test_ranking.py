@@ -123,6 +123,12 @@ def test_a_name_in_the_query_keeps_out_files_about_somebody_else() -> None:
     assert {p.document for p in rank("consegna della merce pronta a Orsini", pair).passages} == {0, 1}
 
 
+def test_a_name_past_the_words_that_are_used_rules_nothing_out() -> None:
+    documents = (Document(name="a", lines=("alfa beta",)), Document(name="b", lines=("Bianchi",)))
+    found = rank("alfa beta e Bianchi", documents, Tuning(query_words=2))
+    assert [each.document for each in found.passages] == [0]
+
+
 def test_a_near_word_counts_only_when_no_text_has_the_word() -> None:
     assert relate(["contract"], ["contract", "contratto"]) == {"contract": ((0, 1.0),)}
     alone = relate(["contract"], ["contratto", "contrabbando", "tratto"])

@@ -45,6 +45,21 @@ def test_what_is_missing_is_said(practice: Any) -> None:
     assert (output.unread, output.excerpts) == (1, ())
 
 
+def test_the_best_lines_of_a_file_are_shown_wherever_they_stand_in_it(practice: Any) -> None:
+    """Not only those around the one that is worth most: the line that answers may be another one."""
+    rest = ["altro"] * 20
+    lines = ["Canone e deposito", *rest, *rest, "Il canone è di 900 euro.", *rest, "Deposito: 1.800"]
+    practice.put("a/contratto.txt", "\n".join(lines))
+    practice.put("a/nota.txt", "Deposito di un atto.\n")
+    output = call(practice, query="canone e deposito")
+    shown = {(excerpt.file, excerpt.line) for excerpt in output.excerpts}
+    assert {("a/contratto.txt", number) for number in (1, 42, 63)} <= shown
+    assert ("a/nota.txt", 1) in shown
+    assert output.text.count("a/contratto.txt") == 1
+    one = call(practice, query="canone e deposito", limit=1)
+    assert {excerpt.file for excerpt in one.excerpts} == {"a/contratto.txt"}
+
+
 class HalfReader:
     """Reads any document as one line, its other page being a scan. Implements `DocumentReader`."""
 
@@ -57,6 +72,39 @@ class HalfReader:
     def many(self) -> AbstractContextManager["HalfReader"]:
         """Return itself."""
         return nullcontext(self)
+
+
+class PagesReader(HalfReader):
+    """Reads a document as three pages."""
+
+    def read(self, data: bytes, *, name: str) -> Document:  # noqa: ARG002 - the port's words
+        """Return the pages, the first of more lines than a section has."""
+        pages = (("x",) * 41 + ("alfa gamma",), ("alfa beta",), ("beta", "alfa"))
+        return Document(
+            kind="pdf", pages=tuple(Page(number=n, lines=page) for n, page in enumerate(pages, start=1))
+        )
+
+
+def test_each_page_that_is_shown_has_its_own_head_and_numbers(practice: Any) -> None:
+    practice.put("a/one.pdf", b"%PDF-")
+    tool, roots = SearchDocuments(vault=practice.again(reader=PagesReader())), (practice.root("a"),)
+    output = tool.run(GrantedCall(arguments={"query": "alfa gamma"}, roots=roots))
+    assert {(excerpt.page, excerpt.line, excerpt.text) for excerpt in output.excerpts} == {
+        (1, 40, "x"),
+        (1, 41, "x"),
+        (1, 42, "alfa gamma"),
+        (2, 1, "alfa beta"),
+        (3, 1, "beta"),
+        (3, 2, "alfa"),
+    }
+    assert output.text.startswith("a/one.pdf (page 1)\n40: x\n41: x\n42: alfa gamma\na/one.pdf (page ")
+
+
+def test_of_a_phrase_only_pages_that_hold_it_are_shown(practice: Any) -> None:
+    practice.put("a/one.pdf", b"%PDF-")
+    tool, roots = SearchDocuments(vault=practice.again(reader=PagesReader())), (practice.root("a"),)
+    output = tool.run(GrantedCall(arguments={"query": '"alfa beta"'}, roots=roots))
+    assert output.text == "a/one.pdf (page 2)\n1: alfa beta"
 
 
 @pytest.mark.parametrize("query", ["alfa", "beta"])
