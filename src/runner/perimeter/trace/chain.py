@@ -79,8 +79,11 @@ class Chain:
         ts, kind = self.time(now_us), record.kind
         of_task = "" if task is None else f',"task":{string_text(task)}'
         try:
-            before = f'"body":{record.text()},"kind":{string_text(kind)}'
-            line = self._link(kind, before, f'{of_task},"ts":{integer_text(ts)}')
+            line = self._link(
+                kind,
+                f'{{"body":{record.text()},"kind":{string_text(kind)},"prev":"{self._prev}",'
+                f'"seq":{self._tree.size}{of_task},"ts":{integer_text(ts)}}}',
+            )
         except ValueError as error:
             raise TraceError(f"a {kind} record has no canonical form: {error}") from None
         self._ts = ts
@@ -106,7 +109,10 @@ class Chain:
             _check_device(
                 join_note(text, lines), text, (self.origin, self.public_key), (name, signer.public_key)
             )
-        line = self._link("seal", f'"kind":"seal","note":{string_text(join_note(text, lines))}')
+        note = string_text(join_note(text, lines))
+        line = self._link(
+            "seal", f'{{"kind":"seal","note":{note},"prev":"{self._prev}","seq":{self._tree.size}}}'
+        )
         self.unsealed = 0
         return line
 
@@ -118,13 +124,13 @@ class Chain:
         """
         self._key = None
 
-    def _link(self, kind: str, before: str, after: str = "") -> bytes:
-        """Return the line of the members `before` and `after` those of the chain, which goes on from it.
+    def _link(self, kind: str, text: str) -> bytes:
+        """Return the line of `text`, its newline included; the chain goes on from it.
 
-        The members of a line stand in the order of their names, as canonical JSON has them. Raises
+        The members of `text` stand in the order of their names, as canonical JSON has them. Raises
         `TraceError` for a line that is too long, and `ValueError` for a lone surrogate.
         """
-        line = utf_8(f'{{{before},"prev":"{self._prev}","seq":{self._tree.size}{after}}}')
+        line = utf_8(text)
         if len(line) > MAX_LINE:
             raise TraceError(f"a {kind} record is longer than {MAX_LINE} bytes: split it")
         leaf = leaf_hash(line)
