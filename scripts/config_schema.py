@@ -23,8 +23,9 @@ from runner.kernel.config import Config  # noqa: E402 - the tree beside this scr
 def schema_text() -> str:
     """Return the text of the schema (JSON Schema 2020-12, two spaces, one newline at the end)."""
     schema: dict[str, Any] = Config.model_json_schema(by_alias=True, mode="validation")
-    paths = schema["$defs"]["Grant"]["properties"]["paths"]
-    paths["items"] = {"anyOf": [{"type": "string", "minLength": 1}, paths["items"]]}  # a path may stand alone
+    grant = schema["$defs"]["Grant"]["properties"]
+    for entries in (grant["paths"], grant["hosts"]["anyOf"][0]):  # a path and a host may stand alone
+        entries["items"] = {"anyOf": [{"type": "string", "minLength": 1}, entries["items"]]}
     head = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Akaion Runner profile",

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""I5: whoever works behind the perimeter does not find the credential of the remote backend.
+"""I5: whoever works behind the perimeter finds no credential, neither of the remote backend nor of pages.
 
-A process opens a runtime with a credential, uses it, and then hunts it: as a host tool that is handed a call,
+A process opens a runtime with both, uses them, and then hunts them: as a host tool that is handed a call,
 by each shipped tool, as a program in the sandbox, in what is logged, raised, asked, answered and written. The
 same process with something planted in each place finds it there. What does find the credential needs Python
 of its own in the process of the runtime, or the user's own rights on the file: these are named limits.
@@ -16,11 +16,14 @@ from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from pages import Authority, PageServer, page, redirect
 
 from runner.testing import Redirect, ScriptedServer, ServerError
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 LETTERS: Final = "qwertzuiopasdfghjklyxcvb"
+OTHERS: Final = "mnbvcxylkjhgfdsapoiuztre"
+AUTHORITY: Final = Authority()
 LIMITS: Final = {
     "LIMIT frames",
     "LIMIT garbage collector",
@@ -35,12 +38,14 @@ NEVER_PLANTED: Final = {"what the shipped tools reach", *IN_FILES_ONLY}
 
 @dataclass(frozen=True, kw_only=True)
 class Hunted:
-    """What one process found, what two servers got, and the folder it worked in."""
+    """What one process found, what three servers got, and the folder it worked in."""
 
     found: dict[str, Any]
     token: str
+    of_pages: str
     received: list[bytes]
     elsewhere: list[bytes]
+    asked: list[bytes]
     folder: Path
 
     @property
@@ -53,34 +58,33 @@ class Hunted:
 def hunt(folder: Path, kind: str, *, plant: bool = False) -> Hunted:
     """Return what a hunt finds, for words that no other test on this machine looks for at the same time."""
     word = f"hunted{os.getpid()}{kind}{plant:d}"
-    token, planted = f"{word}-{LETTERS}", f"{word}-{LETTERS[::-1]}" if plant else None
+    token, of_pages = f"{word}-{LETTERS}", f"{word}-{OTHERS}"
+    planted = f"{word}-{LETTERS[::-1]}" if plant else None
     for name in ("files", "keys"):
         (folder / name).mkdir(mode=0o700)
     (folder / "files" / "a.txt").write_text(f"nothing {planted}\n", encoding="utf-8")
+    (folder / "authority.pem").write_text(AUTHORITY.pem, encoding="ascii")
     variables = {**os.environ, "AKAION_HOME": str(folder / "home"), "PYTHONPATH": str(ROOT / "src")}
     variables |= {} if planted is None else {"PLANTED": planted}
-    reference = "env:TOKEN_OF_THE_MODEL"
-    if kind == "file":
-        reference = f"file:{folder / 'keys' / 'token'}"
-        (folder / "keys" / "token").write_text(token, encoding="ascii")
-        (folder / "keys" / "token").chmod(0o600)
-    else:
-        variables["TOKEN_OF_THE_MODEL"] = token
-    with ScriptedServer() as other:
+    references = {"token": "env:TOKEN_OF_THE_MODEL", "pages": "env:TOKEN_OF_PAGES"}
+    for name, secret in (("token", token), ("pages", of_pages)):
+        file = folder / "keys" / name
+        if kind == "file":
+            references[name] = f"file:{file}"
+            file.write_text(secret, encoding="ascii")
+            file.chmod(0o600)
+        else:
+            variables[references[name].removeprefix("env:")] = secret
+    with ScriptedServer() as other, PageServer(AUTHORITY.server("a.example", "b.example"), {}) as pages:
+        pages.pages.update(answers(of_pages, f"https://b.example:{pages.port}"))
         errors = (ServerError(status=401, message="who are you?"), ServerError(status=500, message="no"))
         with (
             ScriptedServer(replies=["fine", Redirect(location=other.url), *errors]) as server,
             (folder / "files" / "a.txt").open("rb") as opened,
         ):
+            told = [str(folder), server.url, references["token"], word, str(pages.port), references["pages"]]
             done = subprocess.run(
-                [
-                    sys.executable,
-                    str(ROOT / "tests/batteries/hunt.py"),
-                    str(folder),
-                    server.url,
-                    reference,
-                    word,
-                ]
+                [sys.executable, str(ROOT / "tests/batteries/hunt.py"), *told]
                 + ([] if planted is None else [planted]),
                 env=variables,
                 pass_fds=[] if planted is None else [opened.fileno()],
@@ -89,14 +93,28 @@ def hunt(folder: Path, kind: str, *, plant: bool = False) -> Hunted:
                 check=False,
             )
         assert done.returncode == 0, done.stderr
-        assert token not in done.stderr
+        assert not [each for each in (token, of_pages) if each in done.stderr]
         return Hunted(
             found=json.loads(done.stdout),
             token=token,
+            of_pages=of_pages,
             received=server.received,
             elsewhere=other.received,
+            asked=pages.received,
             folder=folder,
         )
+
+
+def answers(token: str, other: str) -> dict[str, bytes]:
+    """Return what the host of pages answers, which says its credential wherever it can."""
+    said = [("WWW-Authenticate", f"Bearer {token}")]
+    return {
+        "/hello": page("<p>hello", headers=said),
+        "/echo": page(f"<p>you sent Bearer {token}"),
+        "/error": page(token, status="401 Unauthorized", headers=said),
+        "/away": redirect(f"{other}/hello"),
+        "/carried": redirect(f"{other}/hello?t={token}"),
+    }
 
 
 @pytest.fixture(scope="module", params=["env", "file"])
@@ -104,7 +122,7 @@ def hunted(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
     return hunt(tmp_path_factory.mktemp("hunted"), request.param)
 
 
-def test_i5_nobody_behind_the_perimeter_finds_the_credential(hunted: Hunted) -> None:
+def test_i5_nobody_behind_the_perimeter_finds_a_credential(hunted: Hunted) -> None:
     assert {name for name, found in hunted.places.items() if found} == set()
     assert hunted.found["ASKED"] > 0
 
@@ -119,15 +137,30 @@ def test_i5_it_was_used_and_went_to_its_server_only(hunted: Hunted) -> None:
     assert hunted.elsewhere == []
 
 
-def test_i5_it_is_in_no_file_that_was_written(hunted: Hunted) -> None:
+def test_i5_that_of_pages_was_used_and_went_to_its_host_only(hunted: Hunted) -> None:
+    ends = ["ok", "credential-in-page", "error", "ok", "credential-in-address", "error"]
+    assert hunted.found["PAGES"] == ends
+    own, others = (
+        [raw for raw in hunted.asked if f"\r\nHost: {host}.example:".encode() in raw] for host in "ab"
+    )
+    token = hunted.of_pages.encode()
+    assert (len(own), len(others), len(hunted.asked)) == (6, 1, 7)
+    assert all(b"\r\nAuthorization: Bearer " + token in raw and raw.count(token) == 1 for raw in own)
+    assert not [raw for raw in (*others, *hunted.received, *hunted.elsewhere) if token in raw]
+    assert not [raw for raw in hunted.asked if hunted.token.encode() in raw]
+
+
+def test_i5_neither_is_in_any_file_that_was_written(hunted: Hunted) -> None:
     own = {
         hunted.folder / "keys" / "token",
+        hunted.folder / "keys" / "pages",
         hunted.folder / "files" / "hard",
         hunted.folder / "files" / "link",
     }
     written = [path for path in hunted.folder.rglob("*") if path.is_file() and path not in own]
     assert any(path.suffix == ".jsonl" for path in written), "the record, too"
-    assert [path for path in written if hunted.token.encode() in path.read_bytes()] == []
+    for token in (hunted.token, hunted.of_pages):
+        assert [path for path in written if token.encode() in path.read_bytes()] == []
 
 
 def test_the_limits_are_these_and_each_is_real(hunted: Hunted) -> None:

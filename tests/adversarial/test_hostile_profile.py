@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from runner import ConfigError, open_profile
 from runner.adapters.cli.needs import checks
 from runner.assembly import construct
-from runner.capability.credentials import read_credential
+from runner.capability.credentials import read_token
 from runner.capability.profile import read_profile
 from runner.capability.registers import read_register
 from runner.kernel.config import parse_config
@@ -114,13 +114,17 @@ def test_i7_nothing_waits_for_a_pipe_in_the_place_of_a_file(
     for refused in (
         lambda: open_profile(place),
         lambda: read_register(place),
-        lambda: read_credential(f"file:{place}", {}, resolve=Path),
+        lambda: read_token(f"file:{place}", {}, resolve=Path, refuse=refusal),
     ):
         with pytest.raises(ConfigError, match="is not a regular file"):
             refused()
 
 
 # --- the credential ----------------------------------------------------------------------------------
+
+
+def refusal(problem: str, fix: str) -> ConfigError:
+    return ConfigError([Mistake(file="p", line=1, where="w", problem=problem, fix=fix)])
 
 
 def token_file(folder: Path, text: str = TOKEN, mode: int = 0o600) -> Path:
@@ -224,9 +228,9 @@ def test_i5_a_credential_file_is_found_from_the_profiles_folder(
 
 def test_i5_a_credential_is_one_line_in_a_private_file(tmp_path: Path) -> None:
     def read(file: Path) -> str:
-        return read_credential(f"file:{file}", {}, resolve=Path).value
+        return read_token(f"file:{file}", {}, resolve=Path, refuse=refusal)
 
-    assert read(token_file(tmp_path, f"{TOKEN}\n")) == f"Bearer {TOKEN}"
+    assert read(token_file(tmp_path, f"{TOKEN}\n")) == TOKEN
     for text in ("", " \n", f"{TOKEN}\nX-More: 1", "tök", f"{TOKEN}\0", "x" * 20_000):
         with pytest.raises(ConfigError) as caught:
             read(token_file(tmp_path, text))
@@ -241,7 +245,7 @@ def test_i5_a_credential_is_one_line_in_a_private_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("reference", ["env:\ud800", "env:A\0B", "env:A=B", "env:NOT_SET"])
 def test_i5_a_variable_that_is_none_is_a_mistake(reference: str) -> None:
     with pytest.raises(ConfigError, match=r"inference\.remote\.credential"):
-        read_credential(reference, resolve=Path)
+        open_profile("attached", **attached(credential=reference))
 
 
 # --- endpoints, tools, places ----------------------------------------------------------------------------

@@ -1,29 +1,34 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A program that hunts the credential of a remote backend, in a process of its own that opened a runtime.
+"""A program that hunts credentials, in a process of its own that opened a runtime: of a model, and of pages.
 
-Owns every place that is looked at, under a name, and says for each whether it was found there. It never knows
-the credential: it knows the form of one, so nothing here holds what is looked for. Judges nothing: see
+Owns every place that is looked at, under a name, and says for each whether one was found there. It never
+knows the credentials: it knows the form of one, so nothing here holds what is looked for. Judges nothing: see
 `tests/adversarial/test_credential_hunt.py`.
 
-Run: python hunt.py FOLDER URL REFERENCE WORD, with a folder FOLDER/files to grant and the word that the
-credential begins with, which nobody else's on this machine does; prints one JSON object. With
-PLANTED in its variables, that stands in each of the places that are hunted, to see that a hunt finds.
+Run: python hunt.py FOLDER URL REFERENCE WORD PORT REFERENCE, with a folder FOLDER/files to grant, the word
+that both credentials begin with, which nobody else's on this machine do, the port of pages on loopback, and
+their authority in FOLDER/authority.pem; prints one JSON object. With PLANTED in its variables, that stands in
+each of the places that are hunted, to see that a hunt finds.
 """
 
 import contextlib
 import ctypes
 import gc
 import io
+import ipaddress
 import json
 import logging
 import os
+import pickle
 import re
+import ssl
 import subprocess
 import sys
 import sysconfig
 import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +37,7 @@ import anyio
 from runner import Runtime, open_profile
 from runner.capability.sandbox.bubblewrap import Bubblewrap, why_not
 from runner.capability.sandbox.port import Granted, Job, Limits
+from runner.capability.transport.web import WebTransport
 from runner.kernel.errors import RunnerError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.messages import Message, Role, ToolCall, ToolSpec
@@ -133,6 +139,13 @@ def reprs(found: Iterable[object]) -> Iterator[str]:
             yield f"{each!r} {each}"
 
 
+def pickles(found: Iterable[object]) -> Iterator[bytes]:
+    """Yield what those of `found` come to that can be written down."""
+    for each in found:
+        with contextlib.suppress(Exception):
+            yield pickle.dumps(each)
+
+
 class Hunter:
     """A host tool: runs one hunt, by its name, and says only whether it found."""
 
@@ -214,6 +227,20 @@ def addresses(folder: Path) -> list[str]:
     ]
 
 
+PAGES: Final = ("/hello", "/echo", "/error", "/away", "/carried", "/nothing")
+"""What the host of pages is asked for with its credential: see the test for what it answers."""
+
+
+def page_at(path: str) -> str:
+    """Return the address of `path` on the host of pages."""
+    return f"https://a.example:{sys.argv[5]}{path}"
+
+
+async def loopback(_: object) -> tuple[ipaddress.IPv4Address | ipaddress.IPv6Address, ...]:
+    """Return what every name means."""
+    return (ipaddress.IPv4Address("127.0.0.1"),)
+
+
 def shipped_attempts(folder: Path) -> list[tuple[str, dict[str, Any]]]:
     """Return calls of each shipped tool that would bring the file of the credential, or find it."""
     places = ["files/link", "files/hard", "files/../keys/token", "keys/token", str(folder / "keys" / "token")]
@@ -241,9 +268,9 @@ def read(path):
             return file.read(1 << 20)
     except OSError:
         return b""
-names = ("environ", "cmdline", "mem", "fd/*", "root/keys/token")
+names = ("environ", "cmdline", "mem", "fd/*", "root/keys/*")
 places = [each for name in names for each in glob.glob(f"/proc/*/{name}")]
-places += [sys.argv[1], *glob.glob("/granted/*/*"), *glob.glob("/granted/*/*/*")]
+places += [*glob.glob(sys.argv[1] + "/*"), *glob.glob("/granted/*/*"), *glob.glob("/granted/*/*/*")]
 found = [repr(dict(os.environb)).encode(), *map(read, places)]
 print("FOUND" if any(map(form.search, found)) else "nothing")
 """
@@ -257,7 +284,7 @@ def in_a_sandbox(folder: Path) -> bool | None:
     try:
         job = Job(
             program=Path(sys.executable).resolve(),
-            arguments=["-I", "-S", "-c", INSIDE, str(folder / "keys" / "token"), WORD],
+            arguments=["-I", "-S", "-c", INSIDE, str(folder / "keys"), WORD],
             granted=[Granted(alias="files", path=str(folder / "files"), handle=handle)],
             data=(Path(sysconfig.get_path("stdlib")),),
             limits=Limits(),
@@ -279,6 +306,17 @@ async def said_of(rt: Runtime, task: Task, calls: Iterable[tuple[str, dict[str, 
     return said
 
 
+async def read_pages(rt: Runtime, task: Task) -> tuple[list[str], list[str]]:
+    """Return what came of each page, and all that a model would be told about it."""
+    ends, said = [], list[str]()
+    for path in PAGES:
+        call = ToolCall(tool="web_fetch", arguments={"url": page_at(path)}, origin=task.goal)
+        reply = await rt.tools.call(call, task=task)
+        ends.append(reply.rule or reply.status)
+        said += [reply.block.text, repr(reply), *(each.text for each in reply.excerpts)]
+    return ends, said
+
+
 async def asked(rt: Runtime, task: Task) -> str:
     """Ask the remote model; return what is raised, with every frame and its locals."""
     message = Message(role=Role.USER, blocks=(task.goal,))
@@ -296,8 +334,9 @@ async def work(
     rt: Runtime, folder: Path, hunter: Hunter, person: Person, said: io.StringIO
 ) -> dict[str, Any]:
     """Use the credential, then hunt everywhere; return what was found where."""
-    with rt.client_for("remote").task("Good morning.") as task:
+    with rt.client_for("remote").task(f"Good morning. See {' '.join(map(page_at, PAGES))}") as task:
         raised = [await asked(rt, task) for _ in range(5)]  # an answer, a redirect, two errors, and no reply
+        ends, pages = await read_pages(rt, task)
         (folder / "files" / "link").symlink_to(folder / "keys" / "token")
         (folder / "files" / "up").symlink_to("..")
         (folder / "files" / "proc").symlink_to("/proc/self")
@@ -311,11 +350,15 @@ async def work(
         attempts = shipped_attempts(folder)
         by_files = await said_of(rt, task, [each for each in attempts if each[0] != "shell"])
         by_shell = await said_of(rt, task, [each for each in attempts if each[0] == "shell"])
+    held = [rt, rt.perimeter, rt.tools, rt.client_for("remote"), task]
+    parts = [part for each in (rt, rt.perimeter) for part in vars(each).values()]
     tools = [each for each in runners_own() if type(each).__module__.startswith("runner.capability.tools")]
     return {
         **hunter.found,
         "what the shipped tools reach": holds(*strings(reached(*tools))),
         "replies of tools": holds(*replies),
+        "pages": holds(*pages, hunter.planted),
+        "pickles of what a program holds": holds(*pickles([*held, *parts, hunter.planted])),
         "a second name, by the file tools": holds(*by_files),
         "LIMIT a second name, by a program": holds(*by_shell),
         "exceptions with their locals": holds(*raised),
@@ -323,6 +366,7 @@ async def work(
         "questions to a person": holds(*person.shown),
         "a program in the sandbox": sandboxed,
         "REPLIES": ["answered" if each == "answered" else "raised" for each in raised],
+        "PAGES": ends,
         "ASKED": len(person.shown),
         "LIMIT open()": holds(*readable([folder / "keys" / "token"])),
     }
@@ -344,7 +388,16 @@ def main() -> None:
         *({"tool": tool, "paths": paths} for tool in ("read_file", "list_dir", "search_documents")),
         {"tool": "search_text", "paths": paths, "approval": "ask"},
         *confined,
-        {"tool": "web_fetch", "hosts": ["a.example"], "sink": {"to": "network", "max_class": "C1"}},
+        {
+            "tool": "web_fetch",
+            "hosts": [
+                "a.example",
+                {"host": "a.example", "port": int(sys.argv[5]), "credential": sys.argv[6]},
+                {"host": "b.example", "port": int(sys.argv[5])},
+            ],
+            "reads": {"class": "C0"},
+            "sink": {"to": "network", "max_class": "C1"},
+        },
         {"tool": "hunt", "trusted": True},
     ]
     remote = {
@@ -362,6 +415,10 @@ def main() -> None:
         perimeter={"max_egress_class": "C1"},
         inference={"prefer": "remote", "local": None, "remote": remote},
     ) as rt:
+        trust = ssl.create_default_context(cafile=folder / "authority.pem")
+        transport = WebTransport(5.0, tls=trust, resolver=loopback, admits=lambda _: True)
+        if rt.perimeter.outlet is not None:
+            rt.perimeter.outlet = replace(rt.perimeter.outlet, transport=transport)
         found = anyio.run(work, rt, folder, hunter, person, said)
     sys.stdout.write(json.dumps(found))
 

@@ -35,10 +35,14 @@ class Authority:
         self._certificate = self._signed(name, self._key.public_key(), (), ca=True, days=(-9, 9))
 
     @property
+    def pem(self) -> str:
+        """The certificate of this authority."""
+        return self._certificate.public_bytes(serialization.Encoding.PEM).decode()
+
+    @property
     def trust(self) -> ssl.SSLContext:
         """What a client needs that trusts this authority and no other."""
-        pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
-        return ssl.create_default_context(cadata=pem)
+        return ssl.create_default_context(cadata=self.pem)
 
     def server(self, *names: str, days: tuple[int, int] = (-1, 1)) -> ssl.SSLContext:
         """Return what a server needs that is `names`, from and to so many days from now."""

@@ -1,28 +1,95 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The credential of the remote backend: which file or variable holds it, and in which header it goes (I5)."""
+"""The credentials of a profile: which file or variable holds each, and for whom it is (I5).
 
-from collections.abc import Callable
+Owns that each reference is read once, since a variable is gone then. Leaves reading to
+`capability.credentials`, and what one is sent with to the perimeter.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
+from runner.assembly.blame import blame_of
 from runner.assembly.places import Places, read_from
-from runner.capability.credentials import BEARER, credential_file, read_credential
+from runner.capability.credentials import credential_file, credential_of, read_token
 from runner.capability.profile import ProfileSource
-from runner.kernel.config import RemoteInference
+from runner.kernel.config import Config
+from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.ports import Credential
+from runner.perimeter.grants import Where
+from runner.perimeter.logins import NOBODY, Logins
+from runner.perimeter.policy import Policy
 
 
-def credential_of(remote: RemoteInference, source: ProfileSource, places: Places) -> Credential | None:
-    """Return the credential of a remote backend, in the header its protocol wants it in."""
-    if remote.credential is None:
-        return None
-    header = "x-api-key" if remote.backend == "anthropic" else BEARER
-    return read_credential(remote.credential, resolve=_finder(source, places), header=header)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Credentials:
+    """What a profile sends to whom: that of the `remote` backend, and those of pages."""
+
+    remote: Credential | None = None
+    pages: Logins = NOBODY
 
 
-def credential_file_of(remote: RemoteInference, source: ProfileSource, places: Places) -> Path | None:
-    """Return the file that holds the credential of a remote backend, if one does; raise `ConfigError`."""
-    return None if remote.credential is None else credential_file(remote.credential, _finder(source, places))
+def credentials_of(config: Config, policy: Policy, source: ProfileSource, places: Places) -> Credentials:
+    """Return the credentials of `config`, whose grants are `policy`.
+
+    Raises `ConfigError` with every mistake.
+    """
+    tokens = _tokens(config, source, places)
+    remote = config.inference.remote
+    own = None
+    if remote is not None and remote.credential is not None:
+        own = credential_of(tokens[remote.credential], "x-api-key" if remote.backend == "anthropic" else None)
+    pages = {
+        place: credential_of(tokens[place.login.credential], place.login.header)
+        for grant in policy.grants.values()
+        for place in grant.places
+        if place.login is not None
+    }
+    return Credentials(remote=own, pages=Logins(by_place=pages))
 
 
-def _finder(source: ProfileSource, places: Places) -> Callable[[str], Path]:
-    return lambda path: read_from(path, ("inference", "remote", "credential"), source, places)
+def credential_files(config: Config, source: ProfileSource, places: Places) -> tuple[Path, ...]:
+    """Return the files that hold the credentials of `config`; raise `ConfigError`."""
+    found = (
+        credential_file(reference, _finder(where, source, places)) for where, reference in _references(config)
+    )
+    return tuple(file for file in found if file is not None)
+
+
+def _tokens(config: Config, source: ProfileSource, places: Places) -> dict[str, str]:
+    """Return each token by its reference; raise `ConfigError` with every mistake."""
+    tokens: dict[str, str] = {}
+    mistakes: list[Mistake] = []
+    for where, reference in _references(config):
+        if reference in tokens:
+            continue
+        try:
+            tokens[reference] = _token(reference, where, source, places)
+        except ConfigError as error:
+            mistakes += error.mistakes
+    if mistakes:
+        raise ConfigError(mistakes)
+    return tokens
+
+
+def _token(reference: str, where: Where, source: ProfileSource, places: Places) -> str:
+    return read_token(
+        reference,
+        resolve=_finder(where, source, places),
+        refuse=lambda problem, fix: ConfigError([blame_of(source)(where, problem, fix)]),
+    )
+
+
+def _finder(where: Where, source: ProfileSource, places: Places) -> Callable[[str], Path]:
+    return lambda path: read_from(path, where, source, places)
+
+
+def _references(config: Config) -> Iterator[tuple[Where, str]]:
+    """Yield each place in `config` that names a credential, and the reference that stands there."""
+    remote = config.inference.remote
+    if remote is not None and remote.credential is not None:
+        yield ("inference", "remote", "credential"), remote.credential
+    for index, grant in enumerate(config.policy.grants):
+        for number, host in enumerate(grant.hosts or ()):
+            if host.credential is not None:
+                yield ("policy", "grants", index, "hosts", number, "credential"), host.credential

@@ -92,7 +92,7 @@ def own_folders(places: Places) -> tuple[Path, ...]:
     return tuple(dict.fromkeys(Path(os.path.realpath(folder)) for folder in folders))
 
 
-def read_from(path: str, where: tuple[str, ...], source: ProfileSource, places: Places) -> Path:
+def read_from(path: str, where: tuple[str | int, ...], source: ProfileSource, places: Places) -> Path:
     """Return the file `path`, named at `where`, which the runner reads for what is in it.
 
     Raises `ConfigError` for one of the perimeter's own: a credential leaves, and a key must not (I5).

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 
 from runner.assembly.blame import blame_of
-from runner.assembly.credentials import credential_file_of
+from runner.assembly.credentials import credential_files
 from runner.assembly.engines import weights_of
 from runner.assembly.places import Places, own_folders
 from runner.assembly.program import program_paths
@@ -35,9 +35,9 @@ def policy_of(
 
     Raises `ConfigError` with every mistake.
     """
-    remote, local = config.inference.remote, config.inference.local
-    credential = None if remote is None else credential_file_of(remote, source, places)
-    untouchable = [*own_folders(places), *filter(None, (credential, places.signer))]
+    local = config.inference.local
+    tokens = credential_files(config, source, places)
+    untouchable = [*own_folders(places), *tokens, *([] if places.signer is None else [places.signer])]
     registers = register_paths(config, source, places).values()
     weights = None if local is None else weights_of(local, ("inference", "local", "model"), source)
     own = (*untouchable, places.trace, akaion_home(), source.path, weights, *registers)

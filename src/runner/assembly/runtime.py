@@ -17,7 +17,7 @@ from runner.agent.prompts import own_texts
 from runner.agent.steps import Budget, Event
 from runner.assembly.backends import OPINION, backends_of, embedders_of, opinion_backend, replaced
 from runner.assembly.blame import blame_of
-from runner.assembly.credentials import credential_of
+from runner.assembly.credentials import Credentials, credentials_of
 from runner.assembly.engines import engines_of, missing_weights
 from runner.assembly.header import header_facts
 from runner.assembly.opinions import opinions_of
@@ -157,8 +157,9 @@ class Runtime:
         self._adviser = opinion_backend(config, blame_of(source))
         self._opinions = opinions_of(self._adviser, second_opinions, blame_of(source))
         self._embedders = embedders_of(config, self._backends, source)
-        remote = config.inference.remote
-        self._credential = None if remote is None or to_read else credential_of(remote, source, self._places)
+        self._credentials = (
+            Credentials() if to_read else credentials_of(config, self._policy, source, self._places)
+        )
         self._opened: Perimeter | None = None
 
     # --- what callers use ------------------------------------------------------------------------
@@ -318,13 +319,13 @@ class Runtime:
                     self._all_backends(),
                     embedders=self._embedders,
                     engines=self._engines,
-                    credential=self._credential,
+                    credential=self._credentials.remote,
                 ),
                 approver=self._approver,
                 opinions=self._opinions,
                 findings=FileFindings(akaion_home() / FINDINGS),
                 reader=TextCallReader(),
-                outlet=outlet_of(self.config, self._policy),
+                outlet=outlet_of(self.config, self._policy, self._credentials.pages),
             )
             self._resources = opening.pop_all()
         return self

@@ -27,6 +27,7 @@ from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.ports import Effect, Tool
 from runner.perimeter.fetching import Outlet
 from runner.perimeter.grants import Blame
+from runner.perimeter.logins import Logins
 from runner.perimeter.policy import Policy
 
 
@@ -60,11 +61,14 @@ def shipped_tools(config: Config, source: ProfileSource) -> tuple[Tool, ...]:
     return *reading, WriteFile(), PatchFile(), MoveToBin(), _shell(config), WebFetch()
 
 
-def outlet_of(config: Config, policy: Policy) -> Outlet | None:
-    """Return the one way of tools to the network, under the ceiling of `config`; None where none has it."""
+def outlet_of(config: Config, policy: Policy, logins: Logins) -> Outlet | None:
+    """Return the one way of tools to the network, under the ceiling of `config`; None where none has it.
+
+    Pages are asked for with what `logins` hold.
+    """
     if all(grant.effect is not Effect.NET for grant in policy.grants.values()):
         return None
-    return Outlet(transport=WebTransport(), ceiling=config.perimeter.ceiling)
+    return Outlet(transport=WebTransport(), ceiling=config.perimeter.ceiling, logins=logins)
 
 
 def _read_document(config: Config) -> ReadDocument:

@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Credentials: where a remote backend's token is read from.
+"""Credentials: where the token of a remote backend, or of a host of pages, is read from.
 
-Owns reading `env:NAME` and `file:PATH`. The value goes to the perimeter, which adds it to the wire
-after `release()`; it is never in a tool's environment, arguments, the trace or an error (I5). That no grant
-reaches the file is the policy's to see to: `credential_file` says which it is.
+Owns reading `env:NAME` and `file:PATH`, and the header it makes. The value goes to the
+perimeter, which adds it to the wire after `release()`; it is never in a tool's environment, arguments, the
+trace or an error (I5). That no grant reaches the file is the policy's to see to: `credential_file` says which
+it is.
 """
 
 import ctypes
 import os
 from collections.abc import Callable, MutableMapping
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeAlias
 
 from runner.capability.files import read_regular
-from runner.kernel.errors import ConfigError, Mistake
+from runner.kernel.errors import ConfigError
 from runner.kernel.ports import Credential
 
-BEARER: Final = "Authorization"
-_WHERE: Final = "inference.remote.credential"
+Refuse: TypeAlias = Callable[[str, str], ConfigError]
+"""Makes the error of a problem and its fix: it knows where in the profile the reference stands."""
 _MAX_BYTES: Final = 16 << 10
 
 
@@ -27,39 +28,46 @@ def credential_file(reference: str, resolve: Callable[[str], Path]) -> Path | No
     return resolve(name) if kind == "file" else None
 
 
-def read_credential(
+def read_token(
     reference: str,
     environ: MutableMapping[str, str] = os.environ,
     *,
     resolve: Callable[[str], Path],
-    header: str = BEARER,
-) -> Credential:
-    """Return the credential that `reference` ("env:NAME" or "file:PATH") names, to be sent in `header`.
+    refuse: Refuse,
+) -> str:
+    """Return the token that `reference` ("env:NAME" or "file:PATH") names.
 
-    `resolve` finds the file of PATH, as for `credential_file`. In `BEARER` it travels as a bearer token, in
-    any other header as it is. A variable is removed from `environ` once read, so that no child process
-    inherits it, and overwritten where the system shows what this process was started with. Raises
-    `ConfigError` when it is missing, empty, no text of one line, unreadable, or readable by others.
+    `resolve` finds the file of PATH, as for `credential_file`. A variable is removed from `environ` once
+    read, so that no child process inherits it, and overwritten where the system shows what this process was
+    started with: ask once. Raises what `refuse` makes when it is missing, empty, no text of one line,
+    unreadable, or readable by others.
     """
     file = credential_file(reference, resolve)
-    token = (_variable(reference, environ) if file is None else _read_private(file)).strip()
+    token = (_variable(reference, environ, refuse) if file is None else _read_private(file, refuse)).strip()
     if not token.isascii() or not token.isprintable() or not token:
-        raise _error("it is empty or not one line of ASCII", f"put the token into {reference}")
-    return Credential(header=header, value=f"Bearer {token}" if header == BEARER else token)
+        raise refuse("it is empty or not one line of ASCII", f"put the token into {reference}")
+    return token
 
 
-def _variable(reference: str, environ: MutableMapping[str, str]) -> str:
+def credential_of(token: str, header: str | None) -> Credential:
+    """Return what sends `token` in `header` as it is, or as a bearer token without one (RFC 6750)."""
+    if header is None:
+        return Credential(header="Authorization", value=f"Bearer {token}")
+    return Credential(header=header, value=token)
+
+
+def _variable(reference: str, environ: MutableMapping[str, str], refuse: Refuse) -> str:
     name = reference.removeprefix("env:")
     try:
         if environ is os.environ and name in environ:
             _overwrite(name)
         return environ.pop(name)
     except KeyError:
-        raise _error(
+        raise refuse(
             f"the variable {name} is not set", f"set {name} to the token, then start again"
         ) from None
     except ValueError:
-        raise _error("no variable has such a name", "write env: and the name of a variable") from None
+        raise refuse("no variable has such a name", "write env: and the name of a variable") from None
 
 
 def _overwrite(name: str) -> None:
@@ -77,16 +85,12 @@ def _overwrite(name: str) -> None:
         ctypes.memset(address, 0, len(ctypes.string_at(address)))
 
 
-def _read_private(path: Path) -> str:
-    def refuse(why: str) -> ConfigError:
+def _read_private(path: Path, refuse: Refuse) -> str:
+    def refused(why: str) -> ConfigError:
         fix = "write the token, and nothing else, into a text file of your own, and chmod 600 it"
-        return _error(f"its file {why}", fix)
+        return refuse(f"its file {why}", fix)
 
     try:
-        return read_regular(path, most=_MAX_BYTES, refuse=refuse, private=True).decode("ascii")
+        return read_regular(path, most=_MAX_BYTES, refuse=refused, private=True).decode("ascii")
     except UnicodeDecodeError:
-        raise refuse("is not ASCII") from None
-
-
-def _error(problem: str, fix: str) -> ConfigError:
-    return ConfigError([Mistake(file="profile", line=0, where=_WHERE, problem=problem, fix=fix)])
+        raise refused("is not ASCII") from None

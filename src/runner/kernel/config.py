@@ -5,7 +5,7 @@ Owns the shape of a profile and the judgement of its data. Reads no file: `runne
 parsed YAML and a way to find lines. No security setting has a default that allows (I1, I7).
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
@@ -27,6 +27,12 @@ _WORD: Final = r"^[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}$"
 _CLASSIFIER: Final = r"^(rules-only|local:[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,93})$"
 _CREDENTIAL: Final = r"^(env|file):.+$"
 _CUSTODY: Final = r"^(file|keyring|process:.+)$"
+_HEADER: Final = r"^[A-Za-z][A-Za-z0-9-]{0,63}$"
+_TAKEN: Final = frozenset(
+    {"accept", "accept-encoding", "connection", "content-length", "cookie", "host", "referer"}
+    | {"transfer-encoding", "user-agent"}
+)
+"""Headers that no credential is sent in: a request has them already, or no page is asked for with them."""
 Name = Annotated[str, Field(pattern=_NAME)]
 Word = Annotated[str, Field(pattern=_WORD)]
 """A name that may stand in the trace."""
@@ -92,6 +98,10 @@ class GrantedHost(_Section):
     port: int | None = Field(default=None, ge=1, le=65535)
     unsafe_plain_http: bool = False
     """Whether http will do: then anybody on the way reads what is asked, and writes what is answered."""
+    credential: str | None = Field(default=None, pattern=_CREDENTIAL)
+    """Where that is read which pages are asked for with here; None asks as nobody."""
+    header: str | None = Field(default=None, pattern=_HEADER)
+    """The header that it is sent in, as it is; None sends it as a bearer token."""
 
 
 class Grant(_Section):
@@ -297,6 +307,7 @@ _FORMS: Final[Mapping[str, str]] = {
     _CLASSIFIER: "write rules-only, or local:NAME with the name of a model",
     _CUSTODY: "write file, keyring, or process:SOCKET with the socket of `akaion keys serve`",
     _CREDENTIAL: "write env:NAME or file:PATH, never the key itself",
+    _HEADER: "write the name of a header, such as X-Api-Key",
 }
 """What to write instead of a text that does not have the form of its field, by that form."""
 _NOTHING: Final = (
@@ -456,6 +467,34 @@ def _web_mistakes(config: Config) -> _Mistakes:
             if not all(map(is_plain_path, entry.paths or ())):
                 problem = "a prefix begins with one /, and has no dots for a segment and no escapes of signs"
                 yield ((*where, number, "paths"), problem, "write prefixes such as /docs")
+            for key, problem, fix in _login_mistakes(entry, (grant.hosts or ())[:number]):
+                yield ((*where, number, key), problem, fix)
+
+
+def _login_mistakes(entry: GrantedHost, before: Sequence[GrantedHost]) -> Iterator[tuple[str, str, str]]:
+    """Yield key, problem and fix of what a host may not say of its credential; `before` are those above it.
+
+    It goes to one host at one port, by https alone (I5).
+    """
+    if entry.credential is None:
+        if entry.header is not None:
+            yield "header", "there is no credential to send in it", "add credential, or remove this key"
+        return
+    if entry.host.startswith("*."):
+        problem = "a credential is for one host, and anybody may have a name below this ending"
+        yield "credential", problem, "write the whole name of the host, in an entry of its own"
+    if entry.unsafe_plain_http:
+        problem = "a credential is sent by https only, since anybody on the way reads plain http"
+        yield "unsafe_plain_http", problem, "remove this key, or credential"
+    if entry.header is not None and entry.header.lower() in _TAKEN:
+        yield "header", "no credential is sent in this header", "name the one that the host wants it in"
+    said = (entry.credential, entry.header)
+    for other in before:
+        same = (other.host, other.port or 443) == (entry.host, entry.port or 443)
+        if same and other.credential is not None and (other.credential, other.header) != said:
+            problem = "another entry of this host and port has another credential"
+            yield "credential", problem, "write the same credential and header in both"
+            return
 
 
 def _inference_mistakes(inference: InferenceConfig) -> _Mistakes:

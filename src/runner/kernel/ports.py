@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Final, Protocol, TypeAlias, runtime_checkable
+from typing import Final, NoReturn, Protocol, TypeAlias, runtime_checkable
 
 from runner.kernel.capabilities import Capabilities, Facts, Mechanism
 from runner.kernel.inference import (
@@ -188,10 +188,14 @@ class Embedder(Endpoint, Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Credential:
-    """A header added to the wire after `release()` (I5). Its value never shows in a repr."""
+    """A header added to the wire after `release()` (I5). Its value never shows in a repr, nor in a pickle."""
 
     header: str
     value: str = field(repr=False)
+
+    def __reduce__(self) -> NoReturn:
+        """Raise `TypeError`: nobody writes one down."""
+        raise TypeError("a credential is not pickled")
 
 
 class Transport(Protocol):
@@ -448,6 +452,9 @@ class WebTool(Tool, Protocol):
 
         Raises `ToolError` for what is no page.
         """
+
+    def text(self, answer: Answer) -> str:
+        """Return the whole text of `answer` as its host wrote it, markup and all; raise as `read` does."""
 
 
 # --- the record --------------------------------------------------------------------------------------

@@ -78,17 +78,29 @@ class Url:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Login:
+    """As whom pages are asked for: the reference of a `credential`, never the credential itself (I5).
+
+    It is sent in `header` as it is; None sends it as a bearer token.
+    """
+
+    credential: str
+    header: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """Where a grant lets pages be asked for: `host` is one name, or `*.` and the end of many.
 
     `paths` are prefixes by whole segments; "/" is every path. `port` None is the usual one. `plain` says that
-    http will do as well as https.
+    http will do as well as https. `login` None asks as nobody.
     """
 
     host: str
     paths: tuple[str, ...] = ("/",)
     port: int | None = None
     plain: bool = False
+    login: Login | None = None
 
     @property
     def is_open(self) -> bool:

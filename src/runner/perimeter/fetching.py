@@ -4,7 +4,8 @@
 Owns the order judge, record, seal to disk, send, record, and what a redirect is: a new request that the
 server composed, at most five, none from https to http. Leaves whether the call may run to `policy.py`, the
 judgement of the bytes to `Perimeter.release_page`, and what a page says to the tool. Carries P1, P2 and I9;
-and I12: the record and what a denial says name no host, no path and nothing that a server said.
+I5: a credential is added once a request was let go, and never after a redirect to somewhere else; and I12:
+the record and what a denial says name no host, no path and nothing that a server said.
 """
 
 from dataclasses import dataclass, field
@@ -18,9 +19,10 @@ from runner.kernel.decisions import Allowed, Denied, Redacted, Release
 from runner.kernel.errors import ToolError, TransportError
 from runner.kernel.inference import Answer, WireRequest
 from runner.kernel.labels import DataClass, Label
-from runner.kernel.ports import GrantedCall, Locality, ToolOutput, Transport, WebTool
+from runner.kernel.ports import Credential, GrantedCall, Locality, ToolOutput, Transport, WebTool
 from runner.kernel.web import Url, follow, place_of
 from runner.perimeter.fixed import fixed_wire
+from runner.perimeter.logins import NOBODY, Logins
 from runner.perimeter.policy import ToolGrant
 from runner.perimeter.release import BackendTerms
 from runner.perimeter.task import Task
@@ -31,11 +33,15 @@ MOST_REDIRECTS: Final = 5
 """How often in a row a page may be somewhere else."""
 REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 NOT_PLAIN: Final = "address-not-plain"
+_IN_ADDRESS: Final = "credential-in-address"
+_IN_PAGE: Final = "credential-in-page"
 _IN_WORDS: Final = {
     "address-not-registered": "that host, path or port is not granted",
     NOT_PLAIN: "it leads to an address that is not plain https",
     "redirect-to-plain-http": "it leads from https to http",
     "too-many-redirects": f"it leads elsewhere more than {MOST_REDIRECTS} times",
+    _IN_ADDRESS: "the credential of a host stands in the address",
+    _IN_PAGE: "it repeats the credential of a host, and is not shown",
     "c3-never-leaves": "the address says what is privileged",
     "class-above-ceiling": "the address says more than may leave",
     "more-than-is-read": "the address is longer than can be judged",
@@ -45,10 +51,14 @@ _IN_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outlet:
-    """The one way of tools to the network: a `transport`, and the class above which nothing leaves by it."""
+    """The one way of tools to the network: a `transport`, and the class above which nothing leaves by it.
+
+    `logins` are the credentials that pages are asked for with.
+    """
 
     transport: Transport
     ceiling: DataClass | None
+    logins: Logins = NOBODY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,17 +122,35 @@ async def fetch(gate: PageGate, what: Fetch, task: Task) -> ToolOutput:
     Raises `PageDenied` when a request was not let go, which is on record as a send; `ToolError` when no page
     came; `TraceError` when something could not be recorded, and then nothing was sent.
     """
-    url, denial, redirects = what.url, None, 0
-    while (answer := await _ask(gate, what, url, task, denial=denial)).status in REDIRECTS:
+    url, denial, redirects, led_away = what.url, None, 0, False
+    while (answer := await _ask(gate, what, url, task, denial=denial, led_away=led_away)).status in REDIRECTS:
         before, redirects = url, redirects + 1
         url = _led_to(gate, what, before, answer, task)
+        led_away = led_away or url.address != before.address
         if (before.scheme, url.scheme) == ("https", "http"):
             denial = "redirect-to-plain-http"
         elif redirects > MOST_REDIRECTS:
             denial = "too-many-redirects"
     return await anyio.to_thread.run_sync(
-        partial(what.tool.read, what.call, url, answer), abandon_on_cancel=True
+        partial(_read, what, url, answer, _logins(gate)), abandon_on_cancel=True
     )
+
+
+def _read(what: Fetch, url: Url, answer: Answer, logins: Logins) -> ToolOutput:
+    """Return what the tool reads in `answer`, in which no credential stands.
+
+    Raises `PageDenied` where one does, and `ToolError`.
+    """
+    output = what.tool.read(what.call, url, answer)
+    if logins.by_place:
+        quotable = "\n".join(excerpt.text for excerpt in output.excerpts)
+        if logins.stand_in(output.text, quotable, whole=what.tool.text(answer)):
+            raise PageDenied(_IN_PAGE)
+    return output
+
+
+def _logins(gate: PageGate) -> Logins:
+    return NOBODY if gate.outlet is None else gate.outlet.logins
 
 
 def _led_to(gate: PageGate, what: Fetch, url: Url, answer: Answer, task: Task) -> Url:
@@ -137,11 +165,16 @@ def _led_to(gate: PageGate, what: Fetch, url: Url, answer: Answer, task: Task) -
     return further
 
 
-async def _ask(gate: PageGate, what: Fetch, url: Url, task: Task, *, denial: str | None) -> Answer:
+async def _ask(
+    gate: PageGate, what: Fetch, url: Url, task: Task, *, denial: str | None, led_away: bool
+) -> Answer:
     """Return the answer of `url`, if it may be asked: `denial` says why it may not, whatever else is judged.
 
-    Raises as `fetch`.
+    Where a server has `led_away` from where it was asked, `url` is asked as nobody. Raises as `fetch`.
     """
+    logins = _logins(gate)
+    if logins.stand_in(str(url)):
+        denial = _IN_ADDRESS
     wire = fixed_wire(what.tool.request(url))
     name = what.tool.spec.name
     decision = gate.release_page(wire, what.label, name, url)
@@ -154,19 +187,22 @@ async def _ask(gate: PageGate, what: Fetch, url: Url, task: Task, *, denial: str
         case Denied(reason=reason):
             raise PageDenied(reason)
         case Allowed() | Redacted():
-            return await _send(gate, decision.wire, sent, task)
+            credential = None if led_away else logins.credential_for(url)
+            return await _send(gate, decision.wire, sent, task, credential)
         case _:
             assert_never(decision)
 
 
-async def _send(gate: PageGate, wire: WireRequest, sent: records.Egress, task: Task) -> Answer:
+async def _send(
+    gate: PageGate, wire: WireRequest, sent: records.Egress, task: Task, credential: Credential | None
+) -> Answer:
     """Send what was let go and is on record; return the whole answer. Raises `ToolError`, naming nothing."""
     status: records.Status = "cancelled"
     size = 0
     if gate.outlet is None:
         raise PageDenied("nothing-may-leave")
     try:
-        async with gate.outlet.transport.open(wire, credential=None) as reply:
+        async with gate.outlet.transport.open(wire, credential=credential) as reply:
             body = b"".join([chunk async for chunk in reply.chunks])
             status, size = "ok", len(body)
             return Answer(status=reply.status, body=body, headers=reply.headers)

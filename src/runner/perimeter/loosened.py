@@ -6,11 +6,11 @@ critical values. It errs one way: where two of them cannot be compared, the new 
 folders and what may leave by inference to `widening.py`. Serves I1.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias, assert_never
 
 from runner.kernel.labels import DataClass, Integrity
-from runner.kernel.web import Place, is_prefix
+from runner.kernel.web import Login, Place, is_prefix
 from runner.perimeter.flow import is_beneath, same
 from runner.perimeter.flows import (
     Case,
@@ -39,6 +39,7 @@ def loosened(tool: str, was: Flow, now: Flow) -> Iterator[Told]:
     for name, limits in sorted(was.limits.items()):
         for what in _of_limits(limits, now.limits.get(name, _ANYTHING)):
             yield f"{tool} may be given {name} {what}", "a limit on it"
+    yield from _of_logins(tool, _places(was), _places(now))
     if was.calls is not None and (now.calls is None or now.calls > was.calls):
         yield f"{tool} may be called {_times(now.calls)} in a task", _times(was.calls)
     before, after = was.reads or _UNSAID, now.reads or _UNSAID
@@ -103,6 +104,34 @@ def place_in_words(place: Place) -> str:
     port = "" if place.port is None else f" port {place.port}"
     paths = "" if "/" in place.paths else f" below {', '.join(place.paths)}"
     return f"{host}{port}{paths}{', without encryption too' if place.plain else ''}"
+
+
+def login_in_words(place: Place) -> str:
+    """Return where pages may be asked for, and as whom."""
+    login = "" if place.login is None else f" with {_login_in_words(place.login)}"
+    return place_in_words(place) + login
+
+
+def _of_logins(tool: str, was: Sequence[Place], now: Sequence[Place]) -> Iterator[Told]:
+    """Yield each place where a tool may ask as somebody, and might not, or as somebody else."""
+    for place in now:
+        here = [old for old in was if (old.host, old.port) == (place.host, place.port)]
+        if place.login is None or any(old.login == place.login and _covers(old, place) for old in here):
+            continue
+        logins = dict.fromkeys(_login_in_words(old.login) for old in here if old.login is not None)
+        yield (
+            f"{tool} may log in to {login_in_words(place)}",
+            ", ".join(logins) or "without a credential",
+        )
+
+
+def _places(flow: Flow) -> tuple[Place, ...]:
+    return tuple(place for limits in flow.limits.values() for place in limits.places or ())
+
+
+def _login_in_words(login: Login) -> str:
+    header = "" if login.header is None else f" in the header {login.header}"
+    return f"the credential {login.credential}{header}"
 
 
 def _covers(old: Place, new: Place) -> bool:

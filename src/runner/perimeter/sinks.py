@@ -16,7 +16,7 @@ from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import Json, JsonObject
 from runner.kernel.ports import Effect, Tool, WebTool
 from runner.kernel.sections import LimitsConfig, ReadsConfig, SinkConfig, VouchConfig
-from runner.kernel.web import Place
+from runner.kernel.web import Login, Place
 from runner.perimeter.flow import host_of, is_beneath
 from runner.perimeter.flows import (
     Case,
@@ -106,6 +106,7 @@ def _of_pages(offer: Offer) -> Iterator[Remark]:
     ):
         if said:
             yield ("reads", key), "a page is anybody's, and vouches for nothing", "remove this line"
+    yield from _of_logins(grant)
     if grant.sink is None:
         return
     if grant.sink.to != "network":
@@ -116,6 +117,15 @@ def _of_pages(offer: Offer) -> Iterator[Remark]:
     if grant.sink.payload:
         problem = "whom a page is asked of is critical, and so is what the address says; nothing else leaves"
         yield ("sink", "payload"), problem, "remove this key; cases may say what else vouches for an address"
+
+
+def _of_logins(grant: Grant) -> Iterator[Remark]:
+    """Yield each credential of a host whose pages would count as public, since no class is said."""
+    for number, host in enumerate(grant.hosts or ()):
+        if host.credential is not None and grant.reads is None:
+            problem = "what stands behind a login is not public, and nothing says which class it has"
+            fix = "add reads: {class: C2} to this grant, or the class that these pages have"
+            yield ("hosts", number, "credential"), problem, fix
 
 
 def _arguments_of(tool: Tool) -> JsonObject:
@@ -187,7 +197,9 @@ def _limits(limits: LimitsConfig) -> Limits:
 
 
 def _place(host: GrantedHost) -> Place:
-    return Place(host=host.host, paths=host.paths or ("/",), port=host.port, plain=host.unsafe_plain_http)
+    login = None if host.credential is None else Login(credential=host.credential, header=host.header)
+    paths, plain = host.paths or ("/",), host.unsafe_plain_http
+    return Place(host=host.host, paths=paths, port=host.port, plain=plain, login=login)
 
 
 def _sink(sink: SinkConfig) -> Sink:
@@ -251,7 +263,7 @@ def _case(case: Case) -> dict[str, object]:
     return {name: [[type(each).__name__, _words(each)] for each in vouches] for name, vouches in case.items()}
 
 
-def _words(value: Limits | Vouch | Place) -> dict[str, object]:
+def _words(value: Limits | Vouch | Place | Login) -> dict[str, object]:
     """Return the members of a frozen value that say something, in the types of JSON."""
     members = {name: getattr(value, name) for name in value.__slots__}
     return {name: each for name, each in members.items() if each is not None and each is not False}

@@ -523,6 +523,19 @@ def test_a_grant_that_is_too_wide_is_a_finding_and_a_status(akaion: Any) -> None
     assert [(each["line"], each["where"]) for each in data["findings"]] == [(4, "policy.grants.0.paths.0")]
 
 
+PAGES = """\
+profile: attached
+perimeter: {max_egress_class: C1}
+policy:
+  grants:
+    - tool: web_fetch
+      hosts:
+        - {host: library.example.org, credential: 'env:TOK'}
+      reads: {class: C1}
+      sink: {to: network, max_class: C1}
+"""
+
+
 @pytest.mark.parametrize(
     "words",
     [
@@ -533,13 +546,16 @@ def test_a_grant_that_is_too_wide_is_a_finding_and_a_status(akaion: Any) -> None
     ],
     ids=lambda words: words[0],
 )
+@pytest.mark.parametrize("of", ["model", "pages"])
 def test_i5_what_a_profile_permits_is_read_without_its_credential(
-    words: tuple[str, ...], akaion: Any, monkeypatch: pytest.MonkeyPatch
+    words: tuple[str, ...], of: str, akaion: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Nothing is run: whoever signs a profile has no token. With one, it stays where it is."""
     remote = REMOTE.format(url="https://models.example").replace(
         "model: m", "model: m, credential: 'env:TOK'"
     )
+    if of == "pages":
+        remote = PAGES
     Path("remote.yaml").write_text(remote, encoding="utf-8")
     monkeypatch.delenv("TOK", raising=False)
     status, out, err = akaion("policy", *words)
@@ -549,6 +565,28 @@ def test_i5_what_a_profile_permits_is_read_without_its_credential(
     assert os.environ["TOK"] == "secret"
     monkeypatch.delenv("TOK")
     assert akaion("profile", "check", "remote.yaml")[0] == 2
+
+
+def test_i5_where_a_profile_logs_in_is_said_by_the_reference(
+    akaion: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("pages.yaml").write_text(PAGES, encoding="utf-8")
+    Path("before.yaml").write_text(PAGES.replace(", credential: 'env:TOK'", ""), encoding="utf-8")
+    opened = json.loads(akaion("policy", "diff", "before.yaml", "pages.yaml", "--json")[1])
+    words = "web_fetch may log in to library.example.org with the credential env:TOK"
+    assert opened["newly_permitted"] == [f"{words}; before: without a credential"]
+    digests = opened["digests"]
+    assert digests["old"] != digests["new"], "the record names the digest of what was permitted"
+    other = ("policy", "explain", "web_fetch", '{"url": "https://other.example/"}', "-p", "pages.yaml")
+    assert "library.example.org with the credential env:TOK" in " ".join(akaion(*other)[1].split())
+    monkeypatch.delenv("TOK", raising=False)
+    status, _, err = akaion("profile", "check", "pages.yaml")
+    assert (status, "pages.yaml:7: policy.grants.0.hosts.0.credential" in err) == (2, True)
+    assert "TOK is not set" in err
+    monkeypatch.setenv("TOK", "secret")
+    status, out, err = akaion("profile", "check", "pages.yaml")
+    assert (status, "secret" in out + err) == (0, False)
+    assert "library.example.org with the credential env:TOK" in " ".join(out.split())
 
 
 def test_i5_a_runtime_that_is_to_be_read_cannot_be_entered(home: Path) -> None:

@@ -210,6 +210,7 @@ def test_i7_no_setting_opens_the_perimeter(mistakes: Mistakes, text: str) -> Non
 
 
 HOSTS = "policy:\n  grants:\n    - tool: web_fetch\n      hosts: "
+TWICE = "{host: a.example, port: 443, credential: 'env:U'}"
 
 
 def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes) -> None:
@@ -236,6 +237,34 @@ def test_a_detached_profile_with_a_remote_backend_is_refused(mistakes: Mistakes)
             "policy.grants.0.hosts.0.paths",
         ),
         (f"profile: attached\n{HOSTS}[{{host: a.example.org, port: 0}}]\n", "policy.grants.0.hosts.0.port"),
+        (
+            f"profile: attached\n{HOSTS}[{{host: '*.example.org', credential: 'env:T'}}]\n",
+            "policy.grants.0.hosts.0.credential",
+        ),
+        (
+            f"profile: attached\n{HOSTS}[{{host: a.example.org, credential: 'keyring:T'}}]\n",
+            "policy.grants.0.hosts.0.credential",
+        ),
+        (
+            f"profile: attached\n{HOSTS}[{{host: a.example, unsafe_plain_http: true, credential: env:T}}]\n",
+            "policy.grants.0.hosts.0.unsafe_plain_http",
+        ),
+        (
+            f"profile: attached\n{HOSTS}[{{host: a.example.org, header: X-Key}}]\n",
+            "policy.grants.0.hosts.0.header",
+        ),
+        (
+            f"profile: attached\n{HOSTS}[{{host: a.example.org, credential: 'env:T', header: 'X Key'}}]\n",
+            "policy.grants.0.hosts.0.header",
+        ),
+        (
+            f"profile: attached\n{HOSTS}[{{host: a.example.org, credential: 'env:T', header: HOST}}]\n",
+            "policy.grants.0.hosts.0.header",
+        ),
+        (
+            f"profile: attached\n{HOSTS}[{{host: a.example, credential: 'env:T'}}, b.example, {TWICE}]\n",
+            "policy.grants.0.hosts.2.credential",
+        ),
         ("profile: detached\ninference:\n  local:\n    endpoint: http://127.0.0.1:1\n", "inference.local"),
         ("profile: detached\ninference:\n  local:\n    runtime: llamacpp\n", "inference.local"),
         (f"profile: detached\nperimeter:\n  classifier: local:small\n{SERVER}", "perimeter.classifier"),
@@ -265,6 +294,15 @@ def test_settings_that_contradict_each_other_are_refused(mistakes: Mistakes, tex
     [mistake] = mistakes(text)
     assert mistake.where == where
     assert mistake.line > 0
+
+
+def test_a_host_has_a_credential_at_several_paths_and_another_at_another_port(judged: Judged) -> None:
+    entries = "{host: a.example.org, paths: [/x], credential: 'env:T'}, {host: a.example.org, paths: [/y]}"
+    entries += ", {host: a.example.org, paths: [/z], credential: 'env:T'}"
+    entries += ", {host: a.example.org, port: 8443, credential: 'file:~/token', header: X-Key}"
+    hosts = judged(f"profile: attached\n{HOSTS}[{entries}]\n").policy.grants[-1].hosts
+    assert hosts is not None
+    assert [each.credential for each in hosts] == ["env:T", None, "env:T", "file:~/token"]
 
 
 def test_a_second_opinion_is_rules_only_unless_a_profile_names_a_model(judged: Judged) -> None:

@@ -242,6 +242,10 @@ COMPARED_ELSEWHERE: Final[Mapping[str, str]] = {
         (f"policy.grants.hosts.{key}" for key in ("host", "paths", "port", "unsafe_plain_http")),
         "test_i1_where_more_pages_may_be_asked_for_is_said",
     ),
+    **dict.fromkeys(
+        (f"policy.grants.hosts.{key}" for key in ("credential", "header")),
+        "test_i5_where_a_tool_newly_logs_in_is_said",
+    ),
     "policy.grants.commands": "programs are compared in tests/integration/test_shell.py",
     "policy.grants.sandbox": "is the effect of the shell, RUN_FREE without one",
     "policy.grants.reads": "test_i1_a_new_tool_is_said_with_what_its_results_count_for_and_what_may_leave",
@@ -400,9 +404,13 @@ NARROW_HOST: Final[dict[str, list[Any]]] = {
 }
 
 
-def asking_for_pages(hosts: list[Any]) -> Permissions:
-    sink = {"to": "network", "max_class": "C1"}
-    return permissions({"policy": {"grants": [{"tool": "web_fetch", "hosts": hosts, "sink": sink}]}})
+def asking_for_pages(hosts: list[Any], **more: Any) -> Permissions:
+    web = {"tool": "web_fetch", "hosts": hosts, "sink": {"to": "network", "max_class": "C1"}, **more}
+    return permissions({"policy": {"grants": [web]}})
+
+
+def logging_in(host: Any) -> Permissions:
+    return asking_for_pages([host], reads={"class": "C1"})
 
 
 @pytest.mark.parametrize("name", HOSTS)
@@ -422,6 +430,57 @@ def test_i1_a_new_tool_that_asks_for_pages_is_said_with_where() -> None:
             "up to class C1 to network"
         ),
     )
+
+
+def at(host: str = "a.example.org", **more: Any) -> dict[str, Any]:
+    return {"host": host, "credential": "env:ONE", **more}
+
+
+LOGINS: Final[dict[str, tuple[Any, Any, str]]] = {
+    "new": ("a.example.org", at(), "a.example.org with the credential env:ONE; before: without a credential"),
+    "another": (
+        at(),
+        at(credential="file:/k/two"),
+        "a.example.org with the credential file:/k/two; before: the credential env:ONE",
+    ),
+    "another header": (
+        at(),
+        at(header="X-Key"),
+        ("a.example.org with the credential env:ONE in the header X-Key; before: the credential env:ONE"),
+    ),
+    "more paths": (
+        at(paths=["/x"]),
+        at(paths=["/x", "/y"]),
+        "a.example.org below /x, /y with the credential env:ONE; before: the credential env:ONE",
+    ),
+    "another port": (
+        at(),
+        at(port=8443),
+        "a.example.org port 8443 with the credential env:ONE; before: without a credential",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LOGINS)
+def test_i5_where_a_tool_newly_logs_in_is_said(name: str) -> None:
+    before, after, words = LOGINS[name]
+    old, new = logging_in(before), logging_in(after)
+    assert f"web_fetch may log in to {words}" in newly_permitted(old, new)
+    assert not [each for each in newly_permitted(new, new) if "log in" in each]
+
+
+def test_i5_a_login_that_is_gone_or_covers_less_permits_nothing() -> None:
+    wide, narrow = logging_in(at()), logging_in(at(paths=["/x"]))
+    assert newly_permitted(wide, narrow) == ()
+    assert newly_permitted(wide, logging_in("a.example.org")) == ()
+    assert no_longer_permitted(wide, logging_in("a.example.org")) == (
+        "web_fetch may log in to a.example.org with the credential env:ONE; now: without a credential",
+    )
+
+
+def test_i5_a_new_tool_is_said_with_where_it_logs_in() -> None:
+    said = newly_permitted(permissions({"policy": {"grants": []}}), logging_in(at()))
+    assert "web_fetch may log in to a.example.org with the credential env:ONE" in said
 
 
 _PATHS = st.lists(st.sampled_from(["/s", "/s/a", "/s/a/b", "/s/ab", "/t"]), max_size=3, unique=True)

@@ -24,7 +24,7 @@ from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
 from runner.perimeter.grants import policy_document
 from runner.perimeter.known import Known
 from runner.perimeter.lint import Finding, lint
-from runner.perimeter.loosened import place_in_words
+from runner.perimeter.loosened import login_in_words
 from runner.perimeter.policy import NOT_NAMED, Policy, ToolGrant, decide, needs_a_person
 from runner.perimeter.trace.commit import policy_digest
 from runner.perimeter.validate import fits
@@ -191,7 +191,7 @@ def _misfits(arguments: JsonObject, schema: JsonObject) -> Iterator[str]:
 def _hosts(grant: ToolGrant) -> Iterator[str]:
     """Yield which hosts a grant names, for a tool that asks for pages."""
     if grant.url_argument is not None:
-        yield f"pages are asked for at {', '.join(map(place_in_words, grant.places)) or 'no host'}"
+        yield f"pages are asked for at {', '.join(map(login_in_words, grant.places)) or 'no host'}"
 
 
 def _in_words(verdict: ToolVerdict) -> tuple[str, str]:

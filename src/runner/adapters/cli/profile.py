@@ -17,7 +17,7 @@ from runner.kernel.config import Config, Grant, GrantedPath
 from runner.kernel.errors import ConfigError
 from runner.kernel.ports import Effect
 from runner.perimeter.flows import SinkKind
-from runner.perimeter.loosened import place_in_words, sink_in_words
+from runner.perimeter.loosened import login_in_words, sink_in_words
 from runner.perimeter.policy import Policy, ToolGrant
 
 app: Final = typer.Typer(help="Check a profile before using it.", no_args_is_help=True, rich_markup_mode=None)
@@ -149,7 +149,7 @@ def _grant_words(grant: Grant, compiled: ToolGrant) -> str:
     free = ", NOT CONFINED" if grant.sandbox == "unrestricted" else ""
     reach = paths or ("" if compiled.url_argument is not None else "no folder")
     if compiled.url_argument is not None:
-        reach += f"pages at {', '.join(map(place_in_words, compiled.places)) or 'no host'}"
+        reach += f"pages at {', '.join(map(login_in_words, compiled.places)) or 'no host'}"
     sink = sink_in_words(compiled.flow.sink)
     does = _EFFECT_WORDS[compiled.effect]
     if compiled.effect is Effect.HOST:

@@ -97,13 +97,17 @@ class WebFetch:
         if answer.status != 200:  # noqa: PLR2004 - RFC 9110, section 15.3.1
             raise ToolError(f"the page is not there: its host answered {answer.status}")
         first = parse_whole(call.arguments, "start_line", default=1)
-        kind, charset = _kind_of(answer)
-        text = _decoded(_unpacked(answer), charset)
-        if kind not in _HTML:
+        text = self.text(answer)
+        if _kind_of(answer)[0] not in _HTML:
             lines = [seen_line(line) for line in split_lines(text)]
             return _shown(str(url), lines, (), first)
         page = text_of_page(text, lambda reference: _link(url, reference))
         return _shown(str(url), page.lines, page.links, first)
+
+    def text(self, answer: Answer) -> str:
+        """Return the whole text of `answer`, markup and all; raise `ToolError`."""
+        _, charset = _kind_of(answer)
+        return _decoded(_unpacked(answer), charset)
 
     def run(self, call: GrantedCall) -> ToolOutput:  # noqa: ARG002 - the port
         """Raise `ToolError`: this tool has no way out of its own."""

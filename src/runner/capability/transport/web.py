@@ -97,13 +97,15 @@ class WebTransport:
         """Ask for `wire` and yield the reply, whatever it says: a redirect too, which is not followed.
 
         Raises `TransportError` as `HttpTransport.open`, and for a host that has an address inside, for
-        anything but a GET without a body, and for a credential: no page gets one.
+        anything but a GET without a body, and for a credential without TLS.
         """
-        if wire.method != "GET" or wire.body or credential is not None:
-            raise TransportError("a page is asked for by GET, without a body and without a credential")
+        if wire.method != "GET" or wire.body:
+            raise TransportError("a page is asked for by GET, without a body")
+        if credential is not None and wire.address.scheme != "https":
+            raise TransportError("a credential is sent by https only")
         async with exchanged(
             wire,
-            credential=None,
+            credential=credential,
             pin=self._pin,
             tls=self._tls,
             timeout_s=self._timeout_s,

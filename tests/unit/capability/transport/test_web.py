@@ -209,12 +209,16 @@ async def test_p1_only_a_bare_get_of_a_path_is_sent(change: dict[str, Any]) -> N
         assert server.received == []
 
 
-async def test_i5_no_page_gets_a_credential() -> None:
-    with PageServer(AUTHORITY.server(HOST), {}) as server:
-        with pytest.raises(TransportError, match="without a credential"):
-            async with transport(Names()).open(
-                wire(server.port), credential=Credential(header="Authorization", value=CANARY)
-            ):
+async def test_i5_a_credential_is_one_header_more_and_only_within_tls() -> None:
+    credential = Credential(header="Authorization", value=CANARY)
+    with PageServer(AUTHORITY.server(HOST), {"/": page("x")}) as server:
+        async with transport(Names()).open(wire(server.port), credential=credential):
+            pass
+        expected = f"Host: {HOST}:{server.port}\r\nAccept: text/html\r\nAuthorization: {CANARY}\r\n\r\n"
+        assert server.received == [f"GET / HTTP/1.1\r\n{expected}".encode()]
+    with PageServer(None, {"/": page("x")}) as server:
+        with pytest.raises(TransportError, match="by https only"):
+            async with transport(Names()).open(wire(server.port, scheme="http"), credential=credential):
                 pass
         assert server.received == []
 
