@@ -175,6 +175,7 @@ LEADING: Final = {
     "another host at its port": (f"https://{OTHER}:FIRST/b", "ok"),
     "a host below an ending": (f"https://{OPEN}:FIRST/b", "ok"),
     "away and back": (f"https://{OTHER}:SECOND/back", "ok"),
+    "away, back and on": (f"https://{OTHER}:SECOND/on", "ok"),
     "plain http": (f"http://{HOST}:PLAIN/b", "denied"),
     "plain http at its port": (f"http://{HOST}:FIRST/b", "denied"),
     "a user before the host": (f"https://{HOST}:FIRST@{OTHER}:SECOND/b", "denied"),
@@ -189,6 +190,10 @@ LEADING: Final = {
 }
 
 
+ASKED: Final = {"away and back": 3, "away, back and on": 4}
+"""How many requests those make that lead back."""
+
+
 @pytest.mark.parametrize("name", LEADING)
 def test_i5_a_redirect_takes_it_nowhere_else(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """It went to the archive once; what follows was asked as nobody, or not at all."""
@@ -196,10 +201,12 @@ def test_i5_a_redirect_takes_it_nowhere_else(name: str, monkeypatch: pytest.Monk
     with stage(monkeypatch, {"/b": page("x")}) as here:
         here.first.pages["/a"] = redirect(here.fill(location).encode().decode("latin-1"))
         here.second.pages["/back"] = redirect(f"{here.url}/b")
+        here.second.pages["/on"] = redirect(f"{here.url}/on")
+        here.first.pages["/on"] = redirect("/b")
         assert here.fetch(here.url + "/a").status == status
         assert here.carried == [(f"{HOST}:{here.first.port}", "/a")]
         asked = sum(len(server.received) for server in (here.first, here.second, here.plain))
-        assert asked == 1 + {"ok": 1, "denied": 0}[status] + (name == "away and back")
+        assert asked == ASKED.get(name, 2 if status == "ok" else 1)
 
 
 def test_i5_another_host_that_leads_here_does_not_ask_in_its_name(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +217,7 @@ def test_i5_another_host_that_leads_here_does_not_ask_in_its_name(monkeypatch: p
         assert (here.carried, here.first.targets) == ([], ["/b"])
 
 
-STRAIGHT: Final = [name for name in LEADING if name not in {"away and back", "capitals without a scheme"}]
+STRAIGHT: Final = [name for name in LEADING if name not in {*ASKED, "capitals without a scheme"}]
 
 
 @pytest.mark.parametrize("name", STRAIGHT)
@@ -243,6 +250,7 @@ ECHOES: Final[dict[str, bytes]] = {
     "in a link": page(f'<p><a href="/next?t={quote(TOKEN, safe="")}">next</a>'),
     "in references": page("<p>" + "".join(f"&#{ord(char)};" for char in TOKEN)),
     "cut by markup": page(f"<p>you sent {TOKEN[:9]}<b></b>{TOKEN[9:]}"),
+    "on two lines of markup": page(f"<p>you sent<br>{TOKEN[:9]}<br>{TOKEN[9:]}"),
     "in JSON": page(JSON, kind="application/json"),
     "in JSON with slashes escaped": page(JSON.replace("/", "\\/"), kind="application/json"),
     "in JSON by number": page(JSON.replace("=", "\\u003d"), kind="application/json"),

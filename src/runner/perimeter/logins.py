@@ -24,7 +24,7 @@ _BLANKS: Final = {ord(each): None for each in " \t\r\n\\"}
 class Logins:
     """The credentials of pages, each by the place it is for. No repr shows one."""
 
-    by_place: Mapping[Place, Credential] = field(default_factory=dict, repr=False)
+    by_place: Mapping[Place, Credential] = field(default_factory=dict)
 
     def credential_for(self, url: Url) -> Credential | None:
         """Return the credential that `url` is asked for with; None for none, and for what is not https."""
