@@ -837,7 +837,7 @@ class MemoryLogStore:
     def acquire(self) -> None:
         """Take the lock. Raises `TraceError` when it is taken."""
         if self.held:
-            raise TraceError("another writer has this book")
+            raise TraceError("another writer has this book. Fix: close it first")
         self.held = True
 
     def release(self) -> None:

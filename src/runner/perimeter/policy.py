@@ -19,6 +19,7 @@ from typing import Final
 from runner.kernel.commands import CommandRules, Refused, parse_command
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
 from runner.kernel.labels import DataClass
+from runner.kernel.language import how_many
 from runner.kernel.messages import JsonObject, ToolCall
 from runner.kernel.ports import Effect, GrantedCall, Root
 from runner.kernel.web import Place, parse_url
@@ -212,7 +213,7 @@ def _of_sink(grant: ToolGrant, call: ToolCall, known: Known) -> Deny | None:
         hint = f"{grant.tool} carries content up to {sink.ceiling.name} only; this task has seen more"
         return Deny(rule="above-sink", hint=hint)
     if calls is not None and known.calls.get(grant.tool, 0) >= calls:
-        return Deny(rule="no-call-left", hint=f"{grant.tool} is granted {calls} times in a task")
+        return Deny(rule="no-call-left", hint=f"{grant.tool} is granted {how_many(calls, 'time')} in a task")
     return None
 
 

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from typing import Final, assert_never
 
 from runner.kernel.labels import DataClass
+from runner.kernel.language import how_many
 from runner.kernel.messages import Block, ToolCall
 from runner.kernel.ports import FOREIGN, RELEASE, ApprovalRequest, Backend
 from runner.kernel.shown import cells_of, is_seen, number_of
@@ -48,7 +49,7 @@ def approval_request(
         f"tool {call.tool!a}",
         *([f"brings together the matters {', '.join(sorted(meeting))}"] if meeting else []),
         *(f"you did not name: {name!a}, {_whence(unnamed[name])}" for name in sorted(unnamed)),
-        f"arguments {len(arguments)} characters, SHA-256",
+        f"arguments {how_many(len(arguments), 'character')}, SHA-256",
         sha256(arguments.encode("ascii")).hexdigest(),
     ]
     lines = [f"{FOREIGN}{line}" for name in sorted(unnamed) for line in _folded(_alone(name, call))]
@@ -89,9 +90,9 @@ def release_request(
         f"class {block.label.data_class.name}",
         f"let this {'text' if spans is None else 'part of a text'} go to {backend.name}",
         f"which is {backend.model} at {backend.address}",
-        f"for {seconds / 60:g} minutes, in this task only",
+        f"for {seconds / 60:g} min, in this task only",
         f"from {_origin(block)}",
-        f"text {len(text)} characters, SHA-256 of all of it",
+        f"text {how_many(len(text), 'character')}, SHA-256 of all of it",
         sha256(text.encode("utf-8", "surrogatepass")).hexdigest(),
     ]
     lines = []

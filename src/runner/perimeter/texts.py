@@ -14,6 +14,7 @@ from typing import Final, NamedTuple, NoReturn
 
 from runner.kernel.errors import RunnerError
 from runner.kernel.inference import WireRequest
+from runner.kernel.language import how_many
 from runner.kernel.messages import Json, JsonObject
 
 _ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
@@ -36,7 +37,7 @@ class Text(NamedTuple):
 
     def __repr__(self) -> str:
         """Return its length, never the text (I12)."""
-        return f"<Text of {len(self.text)} characters>"
+        return f"<Text of {how_many(len(self.text), 'character')}>"
 
 
 def texts_of(wire: WireRequest, *, host: bool) -> Iterator[Text]:

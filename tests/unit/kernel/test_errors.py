@@ -126,3 +126,40 @@ def test_i12_a_cancellation_passes_untouched() -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         anyio.run(errors.raises_bare(cancelled))
     assert not hasattr(caught.value, "__notes__")
+
+
+NAMES_A_FIX = frozenset({"TraceError", "TraceUnavailable", "ModelError", "SandboxUnavailable"})
+"""Errors that a person meets at a machine that is not as it should be: each says what to do."""
+SPOKEN_FOR = {
+    "assembly/runtime.py: ' '.join(missing)": "missing_weights, whose text has its fix",
+    "adapters/witness/main.py: _refusal(reply)": "the witness's own words, and the fix where there is one",
+}
+
+
+def without_a_fix(path: Path) -> list[str]:
+    """The messages in `path` that name no fix; constants of the module that they are made of count."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    constants = {
+        target.id: ast.unparse(node)
+        for node in tree.body
+        if isinstance(node, ast.AnnAssign | ast.Assign)
+        for target in ([node.target] if isinstance(node, ast.AnnAssign) else node.targets)
+        if isinstance(target, ast.Name)
+    }
+    found = []
+    for node in ast.walk(tree):
+        if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args):
+            continue
+        if ast.unparse(node.exc.func) in NAMES_A_FIX:
+            named = {each.id for each in ast.walk(node.exc) if isinstance(each, ast.Name)}
+            said = ast.unparse(node.exc.args[0])
+            if "Fix: " not in "".join([said, *(constants.get(name, "") for name in named)]):
+                found.append(f"{path.relative_to(SRC).as_posix()}: {said}")
+    return found
+
+
+def test_an_error_of_a_machine_names_its_fix() -> None:
+    """The trace's own errors are left out: most are of a program that misuses it, and reach no person."""
+    files = [path for path in SRC.rglob("*.py") if "trace" not in path.relative_to(SRC).parts[:-1]]
+    assert len(files) > 100
+    assert {each for path in files for each in without_a_fix(path)} == set(SPOKEN_FOR)

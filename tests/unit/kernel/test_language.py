@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from runner.kernel.language import MIN_STEM, fold, forms, query_words, stem, tokens
+from runner.kernel.language import MIN_STEM, fold, forms, how_many, query_words, stem, tokens
 
 
 @pytest.mark.parametrize(
@@ -114,3 +114,10 @@ def test_words_are_total_and_stems_are_beginnings(text: str) -> None:
             root = stem(word)
             assert word.startswith(root)
             assert len(root) >= min(len(word), MIN_STEM)
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "0 files"), (1, "1 file"), (2, "2 files"), (2000, "2,000 files")]
+)
+def test_a_count_is_put_into_words(count: int, said: str) -> None:
+    assert how_many(count, "file") == said

@@ -23,6 +23,7 @@ from runner.capability.transport.anchors import book_files, read_text, write_bes
 from runner.capability.transport.clock import SystemEntropy
 from runner.capability.transport.keys import FileSigner
 from runner.kernel.errors import TraceError
+from runner.kernel.language import how_many
 from runner.perimeter.trace.booktree import BookLeaves, read_book_leaves
 from runner.perimeter.trace.cosign import (
     COSIGNATURE,
@@ -60,8 +61,8 @@ class Desk:
         leaves = self.leaves
         if old > leaves.size:
             raise TraceError(
-                f"the witness saw {old} lines of this book, and it has {leaves.size}: some are gone (I4). "
-                "Fix: verify the book, and ask where the rest is"
+                f"the witness saw {how_many(old, 'line')} of this book, and it has {leaves.size}: some are "
+                "gone (I4). Fix: verify the book, and ask where the rest is"
             )
         head = Checkpoint.of(leaves.book, leaves.size, leaves.root(leaves.size))
         public = self.signer.public_key
@@ -88,7 +89,10 @@ class Desk:
         if head.text != Checkpoint.of(leaves.book, head.size, head.root).text or not (
             0 < head.size <= leaves.size and leaves.root(head.size) == head.root
         ):
-            raise TraceError("the answer is about another book, or this one was altered (I4)")
+            raise TraceError(
+                "the answer is about another book, or this one was altered (I4). Fix: verify the book, and "
+                "ask with a request of its own"
+            )
         log = leaves.log_at(head.size)
         kept = [each for each in self._kept(log) if each.cosigned_at(witness) is None]
         text = "".join(each.encode() for each in [*kept, note])
@@ -204,11 +208,17 @@ def _ask(desk: Desk, at: Place, seer: Key) -> SignedNote:
         request = desk.request(size or 0)
         status, body = post(at, request.encode(), _MEDIA)
     if status != _HTTP_OK:
-        raise TraceError(_REFUSALS.get(status, f"the witness answered {status}"))
+        raise TraceError(
+            _REFUSALS.get(
+                status, f"the witness answered {status}. Fix: check its address, or ask who runs it"
+            )
+        )
     try:
         return parse_answer(request.note.checkpoint, body)
     except ValueError:
-        raise TraceError("the witness's answer is no cosignature") from None
+        raise TraceError(
+            "the witness's answer is no cosignature. Fix: check that a witness is at this address"
+        ) from None
 
 
 _REFUSALS: Final[Mapping[int, str]] = {

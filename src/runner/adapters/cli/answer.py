@@ -16,6 +16,7 @@ from runner.adapters.cli.profiles import DEFAULT
 from runner.adapters.cli.screen import print_block, print_facts, print_line
 from runner.agent.steps import FailedStep, RunResult, Step, StopReason, ToolStep
 from runner.kernel.labels import DataClass
+from runner.kernel.language import how_many
 from runner.perimeter.validate import plain
 
 PIN: Final = "device.vkey"
@@ -76,10 +77,8 @@ def describe_stop(result: RunResult) -> str:
 
 def _summary(result: RunResult) -> str:
     calls = sum(isinstance(step, ToolStep) for step in result.steps)
-    plural = "" if calls == 1 else "s"
-    return (
-        f"{result.stop.value.replace('_', ' ')}, after {calls} tool call{plural} and {result.tokens} tokens"
-    )
+    spent = f"{how_many(calls, 'tool call')} and {how_many(result.tokens, 'token')}"
+    return f"{result.stop.value.replace('_', ' ')}, after {spent}"
 
 
 def result_data(result: RunResult, trace: Path) -> dict[str, Any]:

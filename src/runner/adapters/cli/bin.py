@@ -15,6 +15,7 @@ from runner.adapters.cli.screen import output, print_json, print_line
 from runner.assembly import construct
 from runner.capability.tools.restoring import held_in, holds, restore
 from runner.kernel.errors import ToolError
+from runner.kernel.language import how_many
 from runner.kernel.ports import Effect, Root
 
 app: Final = typer.Typer(
@@ -36,9 +37,9 @@ def list_kept(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) 
         print_json({"kept": data, "unlisted": unlisted})
         return
     for _, kept in found:
-        print_line(output(), f"{kept.entry}  {kept.path} ({kept.size:,} bytes)")
+        print_line(output(), f"{kept.entry}  {kept.path} ({how_many(kept.size, 'byte')})")
     if unlisted:
-        print_line(output(), f"not shown: {unlisted:,} links, or folders that cannot be opened")
+        print_line(output(), f"not shown, links or folders that cannot be opened: {unlisted}")
     elif not found:
         print_line(output(), "nothing is in a bin")
 

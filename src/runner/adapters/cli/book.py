@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from runner.adapters.ledger.lines import parse_line, read_file
 from runner.kernel.errors import TraceError
+from runner.kernel.language import how_many
 
 _NAME: Final = re.compile(r"([0-9]{6,15})-[0-9a-f]{32}\.jsonl")
 _ID_SHOWN: Final = 8
@@ -151,4 +152,4 @@ def _notes(members: Mapping[str, Any]) -> Iterator[str]:
             yield f"{name} {value}"
     size = members.get("bytes")
     if type(size) is int:
-        yield f"{size} bytes"
+        yield how_many(size, "byte")

@@ -79,7 +79,9 @@ def _carried(path: Path) -> tuple[str, str | None]:
     try:
         return path.name, base64.b64encode(path.read_bytes()).decode("ascii")
     except OSError as error:
-        raise TraceError(f"{path} cannot be read ({error.strerror})") from None
+        raise TraceError(
+            f"{path} cannot be read ({error.strerror}). Fix: own it, or use a copy of the book"
+        ) from None
 
 
 def _page() -> str:

@@ -9,11 +9,11 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
@@ -31,6 +31,7 @@ from runner.adapters.cli.verified import (
     verdict_data,
     wanted,
 )
+from runner.adapters.cli.work import meter
 from runner.adapters.ledger.book import Entry, Ledger
 from runner.adapters.ledger.checking import check_pack
 from runner.adapters.ledger.content import Disclosure, commitments, disclose, read_texts, tried
@@ -225,13 +226,9 @@ def _disclosed(asked: Asked, lines: Sequence[Entry]) -> tuple[Disclosure, ...]:
 def _check(pack: Path, pin: Path | None, profile: str, *, as_json: bool) -> None:
     files = read_pack(pack)
     proofs = sum(name.startswith("proofs/") for name in files)
-    columns = (TextColumn("checking proofs"), BarColumn(), MofNCompleteColumn())
-    with (
-        own_pin(profile, pin) as given,
-        Progress(*columns, console=errors(), transient=True, disable=not errors().is_terminal) as bar,
-    ):
-        shown = bar.add_task("", total=proofs)
-        found = check_pack(files, given, lambda: bar.advance(shown))
+    checked = count(1)
+    with own_pin(profile, pin) as given, meter(errors(), "checking proofs") as tell:
+        found = check_pack(files, given, lambda: tell(next(checked), proofs))
     print_name = fingerprint(files) if "SHA256SUMS" in files else ""
     if as_json:
         facts = {"pack": str(pack), "holds": not found.problems, "problems": list(found.problems)}

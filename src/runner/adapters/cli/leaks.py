@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Final
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import Inspected, inspect
 from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line, print_table
+from runner.adapters.cli.work import meter
 from runner.adapters.cli.written import write_report
 from runner.adapters.leakbench.bench import Outcome
 from runner.adapters.leakbench.facts import CAVEAT, TERMS, Facts
@@ -26,6 +26,7 @@ from runner.adapters.leakbench.parts import Order, parts_of, run
 from runner.adapters.leakbench.plan import DEFENCES, Defence
 from runner.adapters.leakbench.report import SOURCES, Report
 from runner.adapters.leakbench.tally import Tally
+from runner.kernel.language import how_many
 
 _HEAD: Final = ("defence", "secret in", "leaked", "95 % interval", "permitted", "of what may not leak")
 _TYPED_SHOWN: Final = 5
@@ -67,15 +68,14 @@ def _facts(order: Order, found: Inspected) -> Facts:
 
 
 def _run(order: Order, workers: int) -> Tally:
-    """Return the tally of the whole run, with a bar on a terminal."""
-    whole, console = Tally(), errors()
-    columns = (TextColumn("done"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    """Return the tally of the whole run, and show how far it is."""
+    whole, done = Tally(), 0
     total = sum(part.last - part.first for part in parts_of(order))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        bar = progress.add_task("", total=total)
-        for done, tally in run(order, workers):
+    with meter(errors(), "planting") as tell:
+        for trials, tally in run(order, workers):
             whole.merge(tally)
-            progress.advance(bar, done)
+            done += trials
+            tell(done, total)
     return whole
 
 
@@ -84,7 +84,9 @@ def _print(report: Report) -> None:
     print_facts(console, report.facts.words())
     print_table(console, _HEAD, _rows(report))
     for kind, transform, leaks, first in islice(report.broken(), _SHOWN):
-        print_line(console, f"leaked {leaks} times: {kind}, {transform} (first in trial {first})", "red")
+        print_line(
+            console, f"leaked {how_many(leaks, 'time')}: {kind}, {transform} (first in trial {first})", "red"
+        )
     for each in islice(report.typed_leaks(), _TYPED_SHOWN):
         where = f"{each['kind']}, {each['transform']}, {each['split']}, in {each['carrier']}"
         print_line(console, f"typed leak that nothing promised to stop: {where} (trial {each['trial']})")
@@ -99,7 +101,7 @@ def _results(report: Report) -> Iterator[tuple[str, str]]:
         f"{ordinary['denied']} of {ordinary['texts']} ordinary texts were denied as the profile is",
     )
     yield "Steps", report.steps_words()
-    yield "Record", f"{matching['received']} requests arrived, {matching['recorded']} are on record"
+    yield "Record", f"requests that arrived {matching['received']}, on record {matching['recorded']}"
     yield "Verdict", "; ".join(report.failures()) or "no leak where none may be"
     yield "Terms", TERMS
     yield "Note", CAVEAT

@@ -32,6 +32,7 @@ from runner.capability.vault.database import why_no_index
 from runner.capability.vault.tool import NAME as SEARCH_DOCUMENTS
 from runner.kernel.config import Config, LocalInference
 from runner.kernel.errors import ConfigError, ModelError, ToolError, TraceError
+from runner.kernel.language import how_many
 from runner.kernel.ports import Root
 
 Grade = Literal["ok", "warn", "fail"]
@@ -312,7 +313,8 @@ def _key_file(places: Places) -> Check:
 def _behaviour(profile: Inspected, named: str) -> Check:
     """Return how many findings about backends are kept; which server each is about, only asking can say."""
     kept, name = FileFindings(akaion_home() / FINDINGS).count(), profile.config.inference.prefer
-    found = f"{kept} findings kept; `akaion probe --profile {named}` tries out what {name} can be held to"
+    count = how_many(kept, "finding")
+    found = f"{count} kept; `akaion probe --profile {named}` tries out what {name} can be held to"
     return Check(name="backend behaviour", grade="ok", found=found)
 
 
@@ -334,7 +336,7 @@ def _logs(folder: Path) -> Check:
         return Check(
             name="record", grade="fail", found=str(error), fix="restore the file, or start a new book"
         )
-    found = f"{folder}, {len(logs)} logs"
+    found = f"{folder}, {how_many(len(logs), 'log')}"
     if logs and not logs[-1].closed:
         fix = "nothing to do: the next run puts the interruption on record"
         return Check(name="record", grade="warn", found=f"{found}, the last one not closed", fix=fix)

@@ -62,4 +62,6 @@ async def _post(place: Place, body: bytes, media: str) -> tuple[int, bytes]:
         async with transport.open(wire, credential=None) as reply:
             return reply.status, b"".join([chunk async for chunk in reply.chunks])
     except TransportError as error:
-        raise TraceError(f"there was no answer: {error}") from None
+        raise TraceError(
+            f"there was no answer: {error}. Fix: check the address, and that it is reachable"
+        ) from None

@@ -18,6 +18,7 @@ from runner.adapters.cli.run import BackendOption, QuietOption, opened
 from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line, print_table
 from runner.agent.steps import Event
 from runner.kernel.capabilities import Capabilities, Mechanism, Standing, tiers_for
+from runner.kernel.language import how_many
 from runner.kernel.tiers import Tier, tiers_from
 from runner.perimeter.probing import Probe
 
@@ -131,7 +132,7 @@ def _summary(
     tiers = ", then ".join(tier.value for tier in tiers_for(found))
     if fixed:
         tiers = f"{', then '.join(tiers_from(Tier(fixed)))} (set in the profile)"
-    plural = "" if came.requests == 1 else "s"
+    asked = how_many(came.requests, "request")
     parts = {"build": seen.build, "model": seen.model, "template": seen.template}
     unsaid = " and ".join(name for name, value in parts.items() if not value)
     return [
@@ -143,6 +144,6 @@ def _summary(
         ("Claims", ", ".join(found.facts.claims) or "nothing"),
         ("Build", seen.build or "not said"),
         ("Kept", f"no: its {unsaid} cannot be read" if unsaid else "until build, model or template change"),
-        ("Cost", f"{came.requests} request{plural}, {came.tokens} tokens, at most {came.most_tokens}"),
+        ("Cost", f"{asked}, {how_many(came.tokens, 'token')}, at most {came.most_tokens}"),
         ("Record", trace),
     ]

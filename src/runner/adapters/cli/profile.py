@@ -15,6 +15,7 @@ from runner.adapters.cli.screen import output, print_facts, print_json, print_li
 from runner.assembly import construct, custody_of
 from runner.kernel.config import Config, Grant, GrantedPath
 from runner.kernel.errors import ConfigError
+from runner.kernel.language import how_many
 from runner.kernel.ports import Effect
 from runner.perimeter.flows import SinkKind
 from runner.perimeter.loosened import login_in_words, sink_in_words
@@ -81,7 +82,10 @@ def _summary(found: Inspected, policy: Policy) -> Iterator[tuple[str, str]]:
     if not config.policy.grants:
         yield "Grant", "none: every tool is denied"
     budget = config.budget
-    yield "Budget", f"{budget.steps} tool calls, {budget.tokens} tokens, {budget.seconds} s"
+    yield (
+        "Budget",
+        f"{how_many(budget.steps, 'tool call')}, {how_many(budget.tokens, 'token')}, {budget.seconds} s",
+    )
     yield "Record", str(found.places.trace)
     yield "Device key", custody_of(found.config, found.places).place
 

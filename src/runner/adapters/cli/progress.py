@@ -2,8 +2,8 @@
 """Progress: what is shown on standard error while a task runs.
 
 On a terminal: the phase, a spinner, and the newest text of the model, inert. Elsewhere standard error is a
-log, and a log holds no content (I12): then one plain line
-per phase and per tool, by name only. Quiet: nothing.
+log, and a log holds no content (I12): then one plain line per phase and per tool, by name only, and one every
+half minute that says how long it has been. Quiet: nothing.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,7 +17,9 @@ from rich.text import Text
 
 from runner.adapters.cli.inert import inert_line, tail
 from runner.adapters.cli.screen import print_line
+from runner.adapters.cli.work import PERIOD_S, lasted, reporting
 from runner.agent.steps import Event
+from runner.kernel.language import how_many
 
 _MARGIN: Final = 8
 """Cells of a line that the spinner and the spaces take."""
@@ -56,20 +58,29 @@ def progress_on(console: Console, *, quiet: bool) -> Progress:
 
 
 class PlainProgress:
-    """One line per phase and per tool call, without content. Implements `Progress`."""
+    """A line per phase and per tool call, and one each `period_s` seconds, without content.
 
-    def __init__(self, write: Callable[[str], None]) -> None:
+    Implements `Progress`.
+    """
+
+    def __init__(self, write: Callable[[str], None], period_s: float = PERIOD_S) -> None:
         self._write = write
+        self._period_s = period_s
+        self._calls = 0
+        self._phase = ""
+        self._asking = False
+        self._lines: AbstractContextManager[None] = nullcontext()
 
     def on_event(self, event: Event) -> None:
         """Write a line for a phase, a tool's name or its status; the model's text is not written."""
         match event.kind:
             case "thinking":
-                self._write(event.text)
+                self._enter(event.text)
             case "call":
-                self._write(f"calling {event.text.partition(' ')[0]}")
+                self._enter(f"calling {event.text.partition(' ')[0]}")
             case "result":
-                self._write(f"tool: {event.text}")
+                self._calls += 1
+                self._enter(f"tool: {event.text}")
             case "text":
                 pass
             case _:
@@ -77,19 +88,36 @@ class PlainProgress:
 
     def loading(self, state: str) -> None:
         """Write a line."""
-        self._write(f"model: {state}")
+        self._enter(f"model: {state}")
 
-    def paused(self) -> AbstractContextManager[None]:
-        """Nothing is drawn, so nothing is in the way."""
-        return nullcontext()
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Write nothing between a question and its answer."""
+        self._asking = True
+        try:
+            yield
+        finally:
+            self._asking = False
 
     def __enter__(self) -> Self:
+        self._calls = 0
+        self._lines = reporting(self._goes_on, self._period_s)
+        self._lines.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        pass
+        self._lines.__exit__(kind, error, where)
+
+    def _enter(self, phase: str) -> None:
+        self._phase = phase
+        self._write(phase)
+
+    def _goes_on(self, seconds: float) -> None:
+        if not self._asking:
+            done = f"{how_many(self._calls, 'call')} done, " if self._calls else ""
+            self._write(f"{self._phase}: {done}{lasted(seconds)}")
 
 
 class LiveProgress:

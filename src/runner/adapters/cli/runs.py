@@ -28,11 +28,13 @@ from runner.adapters.cli.verified import (
     verdict_data,
     wanted,
 )
+from runner.adapters.cli.work import lasted
 from runner.adapters.ledger.book import Entry
 from runner.adapters.ledger.drift import ALPHA, ENOUGH, Drift, Measure, drift
 from runner.adapters.ledger.run import OPEN, Run
 from runner.adapters.ledger.select import Wanted, shown_moment, wanted_runs
 from runner.adapters.ledger.verdict import Verdict
+from runner.kernel.language import how_many
 
 _HEAD: Final = (
     "task",
@@ -309,13 +311,19 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Latency", _latency(run) or "not on record"),
         ("Tokens", _tokens(run) or "not on record"),
         ("Sends", _sends(run) or "none"),
-        ("Tools", _words(run.tools) or "none"),
+        ("Tools", _tools(run)),
         ("Denied", _words({**data["denied_sends"], **data["denied_calls"]}) or "nothing"),
         ("Asked", _words(run.approvals) or "nobody"),
         ("Lowered", _words(run.lowered) or "nothing"),
         ("Failures", _words({**data["failures"], **data["faults"]}) or "none"),
         ("Tier falls", str(run.falls)),
     ]
+
+
+def _tools(run: Run) -> str:
+    """Return which tools ran, and those that were called and denied, or refused by a person."""
+    ran = _words(run.tools) or "none"
+    return f"{ran}; denied: {_words(run.denied_tools)}" if run.denied_tools else ran
 
 
 def _marked(row: tuple[str, str, str, str]) -> list[Text | str]:
@@ -327,9 +335,7 @@ def _took(duration_us: int | None) -> str:
     if duration_us is None:
         return ""
     seconds = duration_us / _US
-    if seconds < _MINUTE_S:
-        return f"{seconds:.2f} s"
-    return f"{int(seconds) // _MINUTE_S} min {int(seconds) % _MINUTE_S} s"
+    return f"{seconds:.2f} s" if seconds < _MINUTE_S else lasted(seconds)
 
 
 def _latency(run: Run) -> str:
@@ -369,7 +375,7 @@ def _print_drifts(found: Sequence[Drift], left_out: int) -> None:
     if not found:
         print_line(output(), "no verified run asked a backend")
     if left_out:
-        print_line(output(), f"{left_out} runs are not verified and were left out", "bold red")
+        print_line(output(), f"{how_many(left_out, 'run')} not verified and left out", "bold red")
     compared = len(found[0].measures) if found else 1
     print_line(output(), f"{_CAVEAT} Changed: p below {ALPHA} / {compared} figures.", "dim")
 

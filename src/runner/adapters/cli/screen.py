@@ -16,6 +16,7 @@ from rich.text import Text
 
 from runner.adapters.cli.inert import folded, inert_line, to_json
 from runner.kernel.errors import ConfigError, RunnerError
+from runner.kernel.language import how_many
 
 INDENT: Final = "  "
 _NAME_ROOM: Final = 7
@@ -102,7 +103,6 @@ def print_error(error: RunnerError) -> None:
     if not isinstance(error, ConfigError):
         print_line(console, f"{PROGRAM}: {error}", "red")
         return
-    count = len(error.mistakes)
-    print_line(console, f"{PROGRAM}: {count} {'mistake' if count == 1 else 'mistakes'} to correct", "red")
+    print_line(console, f"{PROGRAM}: {how_many(len(error.mistakes), 'mistake')} to correct", "red")
     for mistake in error.mistakes:
         print_line(console, f"{INDENT}{mistake}")

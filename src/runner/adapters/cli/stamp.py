@@ -85,7 +85,7 @@ def _stamped(folder: Path, log: str, text: str, roots: Sequence[x509.Certificate
     ).build()
     status, data = post(to, request.as_bytes(), _MEDIA)
     if status != _HTTP_OK:
-        raise TraceError(f"the authority answered {status}")
+        raise TraceError(f"the authority answered {status}. Fix: check its address, or try again later")
     found = _checked(log, text, data, roots, nonce=request.nonce)
     if not found.wrong:
         write_sidecar(folder, log, SUFFIX, data)

@@ -10,11 +10,11 @@ from time import monotonic
 from typing import Final
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.models import known_models
 from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line, print_table
+from runner.adapters.cli.work import meter
 from runner.adapters.cli.written import write_report
 from runner.adapters.evaluation.asking import open_model
 from runner.adapters.evaluation.dataset import Item, read_dataset
@@ -23,6 +23,7 @@ from runner.adapters.evaluation.report import CAVEAT, Report
 from runner.adapters.evaluation.rows import Order, Results
 from runner.adapters.evaluation.run import measure
 from runner.adapters.reports.shares import interval_words
+from runner.kernel.language import how_many
 from runner.kernel.tiers import Tier
 
 _HEAD: Final = (
@@ -83,19 +84,16 @@ def evaluate(
 def _run(
     models: Sequence[str], items: Sequence[Item], tiers: Sequence[Tier], kept: Results, threads: int
 ) -> None:
-    """Measure what is not kept yet, with a bar on a terminal."""
-    console = errors()
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    """Measure what is not kept yet, and show how far each model is."""
     done = kept.done()
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
-        for model in dict.fromkeys(models):
-            left = [1 for item in items for tier in tiers if (model, tier, item.id) not in done]
-            if not left:
-                continue
-            bar = progress.add_task(model, total=len(left))
-            with open_model(model, threads) as proposer:
-                for _ in measure(proposer, items, tiers, results=kept, seconds=monotonic):
-                    progress.advance(bar)
+    for model in dict.fromkeys(models):
+        left = sum((model, tier, item.id) not in done for item in items for tier in tiers)
+        if not left:
+            continue
+        with meter(errors(), model) as tell, open_model(model, threads) as proposer:
+            measured = measure(proposer, items, tiers, results=kept, seconds=monotonic)
+            for number, _ in enumerate(measured, 1):
+                tell(number, left)
 
 
 def _print(report: Report) -> None:
@@ -105,7 +103,7 @@ def _print(report: Report) -> None:
         print_line(
             console,
             f"{pair.model}: only {pair.first.value} right {pair.only_first}, only {pair.second.value} right "
-            f"{pair.only_second}, of {pair.items} items (McNemar's exact p = {pair.chance:.4f})",
+            f"{pair.only_second}, of {how_many(pair.items, 'item')} (McNemar's exact p = {pair.chance:.4f})",
         )
     verdict = "; ".join(report.failures()) or "constrained: no malformed call, truncated below the limit"
     print_facts(console, [("Verdict", verdict), ("Note", CAVEAT)])

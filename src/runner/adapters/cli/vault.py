@@ -1,23 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """`akaion index` and `akaion search`: the vault, for a person.
 
-Owns the words, the bar and the JSON. Leaves reading and finding to the library of the profile. No model is
+Owns the words and the JSON. Leaves reading and finding to the library of the profile. No model is
 asked, nothing is sent or recorded. Carries I12: standard error has counts only, and what stands in a file is
 printed inert.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Annotated, Final
 
 import typer
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, MatterOption, ProfileOption, check_matter
 from runner.adapters.cli.screen import errors, output, print_block, print_facts, print_json, print_line
-from runner.assembly.library import BY_NAME, Hit, Tell, Unread, Updated, notes_on, open_library
+from runner.adapters.cli.work import busy, meter
+from runner.assembly.library import BY_NAME, Hit, Unread, Updated, notes_on, open_library
+from runner.kernel.language import how_many
 
 MOST: Final = 50
 """Hits that are shown at most."""
@@ -33,7 +33,7 @@ def index(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> N
     anew.
     """
     library = open_library(profile)
-    with _bar(errors()) as tell:
+    with meter(errors(), "indexing") as tell:
         done = library.index(tell)
     unread = library.unread()
     if as_json:
@@ -59,7 +59,8 @@ def search(
     query = " ".join(words)
     library = open_library(profile)
     check_matter(matter, library.matters)
-    found, done = library.search(query, limit, matter)
+    with busy(errors(), "searching"):
+        found, done = library.search(query, limit, matter)
     notes = notes_on(found, done)
     if as_json:
         hits = [_hit_data(hit) for hit in found.hits]
@@ -79,7 +80,7 @@ def search(
         for note in notes:
             print_line(output(), f"({note})", "dim")
         if not found.hits:
-            print_line(output(), f"Nothing found in {found.files} files.")
+            print_line(output(), f"Nothing found in {how_many(found.files, 'file')}.")
     if not found.hits:
         raise typer.Exit(Status.NOT_FOUND)
 
@@ -135,7 +136,7 @@ def _index_facts(done: Updated, unread: Sequence[Unread]) -> Iterator[tuple[str,
         yield "Not whole", f"{done.not_whole}: pages or attachments of these documents could not be read"
     yield from _names([f"{each.file} ({each.why})" for each in unread if each.partly])
     if done.skipped:
-        yield "Left out", f"{done.skipped} links and what is no regular file"
+        yield "Left out", f"links and what is no regular file: {done.skipped}"
     if done.cut:
         yield "Left out", "a folder holds more files than are indexed"
 
@@ -146,15 +147,3 @@ def _names(files: Sequence[str]) -> Iterator[tuple[str, str]]:
         yield "  file", file
     if len(files) > MOST_NAMED:
         yield "  and", f"{len(files) - MOST_NAMED} more: --json names all"
-
-
-@contextmanager
-def _bar(console: Console) -> Iterator[Tell | None]:
-    """Show how far a folder is, on a terminal; elsewhere nothing."""
-    if not console.is_terminal:
-        yield None
-        return
-    columns = (TextColumn("indexing"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, transient=True) as progress:
-        task = progress.add_task("", total=None)
-        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -15,6 +15,7 @@ import typer
 
 from runner.adapters.cli.profiles import Inspected, inspect
 from runner.adapters.cli.screen import errors, output, print_line
+from runner.adapters.cli.work import busy
 from runner.adapters.ledger.book import Ledger, open_ledger
 from runner.adapters.ledger.run import Run
 from runner.adapters.ledger.select import Wanted, parse_moment
@@ -55,7 +56,7 @@ def open_book(
 ) -> Ledger:
     """Have a book verified and return it with its verdict; raise `ConfigError` and `TraceError`."""
     chosen = inspect(profile).places.trace if folder is None else folder
-    with own_pin(profile, pin) as given, errors().status("verifying the record"):
+    with own_pin(profile, pin) as given, busy(errors(), "verifying the record"):
         return open_ledger(chosen, given, witnesses or ())
 
 

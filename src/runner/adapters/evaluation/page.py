@@ -14,6 +14,7 @@ from runner.adapters.evaluation.score import FAMILIES, Family
 from runner.adapters.reports.document import document, note, table
 from runner.adapters.reports.plots import BAD, FAINT, GOOD, MIDDLE, OTHER, intervals, stacked
 from runner.adapters.reports.shares import interval_words
+from runner.kernel.language import how_many
 
 _COLOURS: Final = {
     Family.RIGHT.value: GOOD,
@@ -55,7 +56,7 @@ def _sections(report: Report) -> Iterator[str]:
 def _head(report: Report) -> Iterator[str]:
     failures = report.failures()
     yield "<h1>Tool calls by tier</h1>"
-    yield f"<p>{report.items} items, drawn with seed {report.order.seed}.</p>"
+    yield f"<p>{how_many(report.items, 'item')}, drawn with seed {report.order.seed}.</p>"
     yield note(f"SHA-256 of the dataset: {report.order.dataset}.")
     verdict = "; ".join(failures) or "constrained: no malformed call, and truncated below the limit"
     yield f'<p class="{"fail" if failures else "pass"}"><strong>{escape(verdict)}</strong></p>'

@@ -15,6 +15,7 @@ from typing import Any, Final
 from runner.adapters.evaluation.rows import Order, Row
 from runner.adapters.evaluation.score import FAMILIES, MALFORMED, RIGHT, Family
 from runner.adapters.reports.shares import mcnemar, wilson
+from runner.kernel.language import how_many
 from runner.kernel.tiers import Tier
 
 TRUNCATED_GOAL: Final = 0.02
@@ -156,13 +157,17 @@ class Report:
         for cell in self.cells:
             name = f"{cell.model}, {cell.tier.value}"
             if cell.items < self.items:
-                found.append(f"{name}: {cell.items} of {self.items} items were measured")
+                found.append(f"{name}: measured {cell.items} of {how_many(self.items, 'item')}")
             if faults := cell.families[Family.FAULT]:
-                found.append(f"{name}: {faults} items failed for reasons that are not the model's")
+                found.append(
+                    f"{name}: {how_many(faults, 'item')} failed for reasons that are not the model's"
+                )
             if cell.tier is Tier.CONSTRAINED and cell.malformed:
-                found.append(f"{name}: {cell.malformed} malformed calls, where a grammar should leave none")
+                found.append(
+                    f"{name}: {how_many(cell.malformed, 'malformed call')}, where a grammar should leave none"
+                )
             if cell.tier is Tier.CONSTRAINED and cell.truncated >= TRUNCATED_GOAL * cell.items:
-                found.append(f"{name}: {cell.truncated} of {cell.items} replies were truncated")
+                found.append(f"{name}: truncated {cell.truncated} of {how_many(cell.items, 'answer')}")
         return tuple(found)
 
     def to_json(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from runner.adapters.leakbench.report import SOURCES, Report
 from runner.adapters.leakbench.transforms import TRANSFORMS
 from runner.adapters.reports.document import document, table
 from runner.adapters.reports.plots import bars, points
+from runner.kernel.language import how_many
 
 _PLACES_SHOWN: Final = 200
 
@@ -43,7 +44,7 @@ def _sections(report: Report) -> Iterator[str]:
 def _head(report: Report) -> Iterator[str]:
     facts, failures = report.facts, report.failures()
     yield f"<h1>Leak bench: {escape(facts.order.named)}</h1>"
-    yield f"<p>{facts.order.trials} trials from seed {facts.order.seed}.</p>"
+    yield f"<p>{how_many(facts.order.trials, 'trial')} from seed {facts.order.seed}.</p>"
     verdict = "no leak where none may be" if not failures else "; ".join(failures)
     yield f'<p class="{"fail" if failures else "pass"}"><strong>{escape(verdict)}</strong></p>'
     yield table((), facts.words())
@@ -160,6 +161,6 @@ def _ordinary(report: Report) -> str:
 def _matching(report: Report) -> str:
     counts = report.tally.matching
     return (
-        f"<p>{counts['received']} requests arrived, {counts['recorded']} sends are on record; "
-        f"{counts['unrecorded']} without a record, {counts['unseen']} that never arrived.</p>"
+        f"<p>Requests that arrived: {counts['received']}. Sends on record: {counts['recorded']}. "
+        f"Without a record: {counts['unrecorded']}. Never arrived: {counts['unseen']}.</p>"
     )

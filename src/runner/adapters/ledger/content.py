@@ -103,10 +103,12 @@ def read_texts(folder: Path) -> tuple[bytes, ...]:
     try:
         files = [path for path in folder.rglob("*") if path.is_file()]
         if not folder.is_dir() or any(path.stat().st_size > MAX_BYTES for path in files):
-            raise TraceError(f"{folder}: name a folder of files of at most {MAX_BYTES >> 20} MiB")
+            raise TraceError(
+                f"{folder} is no folder of small files. Fix: name one with files up to {MAX_BYTES >> 20} MiB"
+            )
         whole = {path.read_bytes() for path in files}
     except OSError as error:
-        raise TraceError(f"{folder} cannot be read ({error.strerror})") from None
+        raise TraceError(f"{folder} cannot be read ({error.strerror}). Fix: own it and its files") from None
     lines = {line for text in whole for line in text.splitlines()}
     texts = {*whole, *(text.removesuffix(b"\n").removesuffix(b"\r") for text in whole), *lines} - {b""}
     if len(texts) > MAX_TEXTS:

@@ -24,10 +24,12 @@ def read_file(path: Path) -> bytes:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with os.fdopen(handle, "rb") as file:
             if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise TraceError(f"{path.name} is not a file")
+                raise TraceError(f"{path.name} is not a file. Fix: restore it")
             return file.read()
     except OSError:
-        raise TraceError(f"{path.name} cannot be read") from None
+        raise TraceError(
+            f"{path.name} cannot be read. Fix: restore it, or own it: a link is not followed"
+        ) from None
 
 
 def parse_line(line: bytes) -> Mapping[str, Any] | None:

@@ -65,7 +65,10 @@ def gather(ledger: Ledger, selection: Selection, *, whole: bool) -> Gathered:
     """
     if not ledger.verdict.holds:
         reasons = "; ".join(map(str, ledger.verdict.reasons))
-        raise TraceError(f"the book is {ledger.verdict.word} ({reasons}): nothing in it is evidence")
+        raise TraceError(
+            f"the book is {ledger.verdict.word} ({reasons}): nothing in it is evidence. Fix: run "
+            "akaion-verify to see what broke, and use a copy that verifies"
+        )
     lines: list[Entry] = []
     proofs: dict[Ref, bytes] = {}
     unproved: list[Ref] = []
@@ -173,7 +176,9 @@ def write_pack(files: Mapping[str, bytes], target: Path) -> None:
     except FileExistsError:
         raise TraceError(f"{target} is there already. Fix: name another with --output") from None
     except OSError as error:
-        raise TraceError(f"{target} cannot be written ({error.strerror})") from None
+        raise TraceError(
+            f"{target} cannot be written ({error.strerror}). Fix: name another with --output"
+        ) from None
 
 
 def _write_zip(files: Mapping[str, bytes], target: Path) -> None:
@@ -200,9 +205,11 @@ def read_pack(source: Path) -> Files:
     try:
         files = dict(_read_folder(source) if source.is_dir() else _read_zip(source))
     except (OSError, EOFError, ValueError, RuntimeError, zipfile.BadZipFile, zlib.error):
-        raise TraceError(f"{source} is no pack that can be read") from None
+        raise TraceError(f"{source} is no pack that can be read. Fix: get it again, whole") from None
     if not all(_NAME.fullmatch(name) for name in files):
-        raise TraceError(f"{source} holds a file with a name that no pack has")
+        raise TraceError(
+            f"{source} holds a file with a name that no pack has. Fix: take out what is not of it"
+        )
     return files
 
 

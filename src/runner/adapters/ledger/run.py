@@ -14,6 +14,7 @@ from statistics import median, quantiles
 from typing import Any, Final
 
 from runner.adapters.ledger.book import Entry, ReadLog
+from runner.kernel.ports import RELEASE
 from runner.kernel.tiers import Tier
 
 OPEN: Final = "open"
@@ -87,6 +88,7 @@ class Run:
     backends: tuple[BackendFacts, ...]
     sends: tuple[Send, ...]
     tools: Mapping[str, int]
+    denied_tools: Mapping[str, int]
     denied_calls: Mapping[str, int]
     approvals: Mapping[str, int]
     lowered: Mapping[str, int]
@@ -150,6 +152,7 @@ class Run:
             },
             "sends": self.sends_by_class(),
             "tools": dict(self.tools),
+            "denied_tools": dict(self.denied_tools),
             "denials": self.denials,
             "denied_sends": counted(each.reason for each in self.sends if each.decision == "denied"),
             "denied_calls": dict(self.denied_calls),
@@ -206,6 +209,7 @@ def _run(task: str, header: Entry, entries: Sequence[Entry], backends: Sequence[
         backends=tuple(_used(sends, backends)),
         sends=sends,
         tools=counted(entry.word("tool") for entry in entries if entry.kind == "tool_call"),
+        denied_tools=counted(_denied_tools(entries)),
         denied_calls=counted(
             entry.word("rule")
             for entry in entries
@@ -219,6 +223,15 @@ def _run(task: str, header: Entry, entries: Sequence[Entry], backends: Sequence[
         lowered=counted(entry.word("rule") or "approval" for entry in entries if entry.kind == "declassify"),
         entries=tuple(entries),
     )
+
+
+def _denied_tools(entries: Sequence[Entry]) -> Iterator[str]:
+    """Yield the tool of each call that was denied, or that a person refused."""
+    refused = {e.word("call_id") for e in entries if e.kind == "approval" and not e.is_set("granted")}
+    for entry in entries:
+        denied = entry.word("decision") == "deny" or entry.word("call_id") in refused
+        if entry.kind == "policy_decision" and denied and entry.word("tool") != RELEASE:
+            yield entry.word("tool")
 
 
 def _sends(entries: Sequence[Entry]) -> Iterator[Send]:

@@ -28,6 +28,7 @@ for path in sys.stdin:
     print(code, flush=True)
 """
 """What asks the verifier about one proof after the other, without starting it anew for each."""
+_REINSTALL: Final = "Fix: run akaion-verify itself to see why, or install the runner again"
 DOUBTED: Final[frozenset[Word]] = frozenset({"FAIL", "UNTRUSTED"})
 """The verdicts under which no line counts as verified."""
 
@@ -96,7 +97,7 @@ def verify(
     try:
         return _parse(json.loads(done.stdout), done.returncode)
     except (ValueError, LookupError, TypeError):
-        raise TraceError("the verifier gave no report. Fix: run akaion-verify itself to see why") from None
+        raise TraceError(f"the verifier gave no report. {_REINSTALL}") from None
 
 
 def ask(arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
@@ -105,7 +106,7 @@ def ask(arguments: Sequence[str]) -> subprocess.CompletedProcess[bytes]:
     try:
         return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False)  # noqa: S603 - our file
     except OSError as error:
-        raise TraceError(f"the verifier cannot be run ({error.strerror})") from None
+        raise TraceError(f"the verifier cannot be run ({error.strerror}). {_REINSTALL}") from None
 
 
 def check_each(proofs: Sequence[Path], pin: Path | None) -> Iterator[int]:
@@ -118,7 +119,7 @@ def check_each(proofs: Sequence[Path], pin: Path | None) -> Iterator[int]:
     try:
         asked = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)  # noqa: S603 - our file
     except OSError as error:
-        raise TraceError(f"the verifier cannot be run ({error.strerror})") from None
+        raise TraceError(f"the verifier cannot be run ({error.strerror}). {_REINSTALL}") from None
     with asked:
         for proof in proofs:
             yield _answer(asked, proof)
@@ -126,13 +127,13 @@ def check_each(proofs: Sequence[Path], pin: Path | None) -> Iterator[int]:
 
 def _answer(asked: subprocess.Popen[bytes], proof: Path) -> int:
     if asked.stdin is None or asked.stdout is None:
-        raise TraceError("the verifier has no streams")
+        raise TraceError(f"the verifier has no streams. {_REINSTALL}")
     try:
         asked.stdin.write(f"{proof}\n".encode())
         asked.stdin.flush()
         return int(asked.stdout.readline())
     except (OSError, ValueError):
-        raise TraceError("the verifier stopped before the last proof") from None
+        raise TraceError(f"the verifier stopped before the last proof. {_REINSTALL}") from None
 
 
 def _parse(report: Any, status: int) -> Verdict:  # noqa: ANN401 - JSON, judged here

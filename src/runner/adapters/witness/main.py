@@ -21,6 +21,7 @@ from runner.capability.transport.clock import SystemClock, SystemEntropy
 from runner.capability.transport.keys import FileSigner, export_pin
 from runner.capability.transport.logstore import read_regular, replace_file
 from runner.kernel.errors import RunnerError, TraceError
+from runner.kernel.language import how_many
 from runner.perimeter.trace.cosign import Key, parse_answer, parse_request
 from runner.perimeter.trace.note import parse_vkey, vkey
 
@@ -94,7 +95,7 @@ def show(
         seen = {each.key.name: {"size": each.seen.size, "root": each.seen.root.hex()} for each in books}
         print_json({"vkey": key, "books": seen})
         return
-    facts = [(each.key.name, f"{each.seen.size} lines") for each in books]
+    facts = [(each.key.name, how_many(each.seen.size, "line")) for each in books]
     print_facts(output(), [("Verifier key", key), *facts])
 
 
@@ -135,7 +136,7 @@ def _refusal(reply: Reply) -> str:
     said = reply.body.decode().strip()
     if reply.status == 409:  # noqa: PLR2004 - as above
         return (
-            f"refused (409): {said} lines were cosigned last, or these with another root. "
+            f"refused (409): a book of size {said} was cosigned last, or its lines with another root. "
             f"Fix: make the request again with --old {said}"
         )
     return f"refused ({reply.status}): {said}"

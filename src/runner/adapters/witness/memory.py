@@ -89,4 +89,6 @@ def _disk() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise TraceError(f"the witness's folder fails: {error.strerror}") from None
+        raise TraceError(
+            f"the witness's folder fails: {error.strerror}. Fix: own it, and look at its disk"
+        ) from None

@@ -49,7 +49,9 @@ _OLD_BWRAP: Final = (
     "this bubblewrap cannot bind a folder by its handle (--ro-bind-fd). Fix: install bubblewrap 0.10 or"
     " later, or a distribution's 0.8 or 0.9 with its security updates"
 )
-_NO_FILTER: Final = "programs are confined on Linux on x86_64 or aarch64 only"
+_NO_FILTER: Final = (
+    "programs are confined on Linux on x86_64 or aarch64 only. Fix: grant no tool that starts one"
+)
 _NO_NAMESPACES: Final = (
     "bubblewrap is here and cannot build a sandbox. Fix: allow user namespaces for it, such as by"
     " sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone=1, or an AppArmor profile for bwrap"
@@ -200,4 +202,6 @@ def _limit(process: int | None, limits: Limits) -> None:
         for which, most in bounds.items():
             resource.prlimit(process, which, (most, most))
     except (OSError, ValueError):
-        raise SandboxUnavailable("the limits of a program in the sandbox cannot be set here") from None
+        raise SandboxUnavailable(
+            "the limits of a program in the sandbox cannot be set here. Fix: raise the hard ones"
+        ) from None

@@ -43,7 +43,9 @@ def needs_of(program: Path) -> tuple[str, ...]:
         about = program.stat()
         return _needs(str(program), (about.st_dev, about.st_ino, about.st_mtime_ns))
     except OSError:
-        raise SandboxUnavailable("the program is not installed here, or cannot be read") from None
+        raise SandboxUnavailable(
+            "the program is not installed here, or cannot be read. Fix: install it"
+        ) from None
 
 
 def libraries_of(program: Path, module: Path) -> Sequence[str]:
@@ -55,7 +57,9 @@ def libraries_of(program: Path, module: Path) -> Sequence[str]:
 def _listed(loader: str, file: str) -> Sequence[str]:
     listed = asked([loader, "--list", file])
     if listed is None:
-        raise SandboxUnavailable("the libraries of the program cannot be listed here")
+        raise SandboxUnavailable(
+            "the libraries of the program cannot be listed here. Fix: install the program again"
+        )
     return _LIBRARY.findall(listed.decode("utf-8", "replace"))
 
 
@@ -77,7 +81,9 @@ def _loader_of(program: str) -> str | None:
     with Path(program).open("rb") as file:
         head = file.read(64)
         if not head.startswith(_MAGIC) or len(head) < _HEADER.size:
-            raise SandboxUnavailable("what is installed under this name is no plain program")
+            raise SandboxUnavailable(
+                "what is installed under this name is no plain program. Fix: grant one that is no script"
+            )
         offset, size, count = _HEADER.unpack_from(head)
         file.seek(offset)
         table = file.read(size * count)

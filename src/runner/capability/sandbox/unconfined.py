@@ -64,7 +64,9 @@ def _started(job: Job, *, talks: bool = False) -> Iterator[Started]:
             start = started(command, env=env, cwd=where, own_session=True, talks=talks)
             process = stack.enter_context(start)
         except OSError:
-            raise SandboxUnavailable("the program could not be started") from None
+            raise SandboxUnavailable(
+                "the program could not be started. Fix: install it again, or take it out of the grant"
+            ) from None
         yield process
 
 

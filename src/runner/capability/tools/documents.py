@@ -26,6 +26,7 @@ from runner.capability.tools.pages import (
 )
 from runner.capability.tools.paths import virtual
 from runner.kernel.errors import ToolError
+from runner.kernel.language import how_many
 from runner.kernel.messages import ToolSpec
 from runner.kernel.ports import Effect, GrantedCall, ToolOutput
 
@@ -76,10 +77,10 @@ class ReadDocument:
         document = self._reader.read(data, name=(parts or (root.alias,))[-1])
         name, *texts = veiled(call, [virtual(root, parts), *_texts(document)])
         if page > max(1, len(texts)):
-            raise ToolError(f"page is past the end: the document has {len(texts)} pages")
+            raise ToolError(f"page is past the end: the document has {how_many(len(texts), 'page')}")
         lines = texts[page - 1].split("\n") if texts and texts[page - 1] else []
         if first > max(1, len(lines)):
-            raise ToolError(f"start_line is past the end: page {page} has {len(lines)} lines")
+            raise ToolError(f"start_line is past the end: page {page} has {how_many(len(lines), 'line')}")
         shown, last = _fitting(name, page, lines, first, count)
         head = f"{name} ({document.kind.upper()}, page {page} of {max(1, len(texts))})"
         rest = rest_after(last, len(lines))

@@ -34,7 +34,7 @@ from runner.capability.tools.pages import (
 from runner.capability.tools.paths import resolve, shown, virtual
 from runner.capability.tools.search import SearchText
 from runner.kernel.errors import ToolError
-from runner.kernel.language import not_text
+from runner.kernel.language import how_many, not_text
 from runner.kernel.messages import ToolSpec
 from runner.kernel.ports import Effect, Excerpt, GrantedCall, Root, ToolOutput
 
@@ -82,7 +82,7 @@ class ListDir:
         fitting = lines[: sum(end <= self.total_chars for end in ends)]
         notes = [] if folder.entries else ["(empty)"]
         if len(fitting) < len(folder.entries) or folder.cut:
-            notes.append(f"(only the first {len(fitting)} names are shown)")
+            notes.append(f"(the list goes on after the first {how_many(len(fitting), 'name')})")
         # all or none: which names come first may depend on what a veil hides
         unread = _unread(beneath, parts, folder.entries) if len(folder.entries) <= self.names else 0
         notes += [f"({not_text(unread)})"] if unread else []
@@ -141,7 +141,7 @@ class ReadFile:
         name, text = veiled(call, [virtual(root, parts), found.text])
         lines = split_lines(text)
         if first > max(1, len(lines)):
-            raise ToolError(f"start_line is past the end: the file has {len(lines)} lines")
+            raise ToolError(f"start_line is past the end: the file has {how_many(len(lines), 'line')}")
         return self._page(name, found, lines, first, count)
 
     def _page(self, name: str, found: FileText, lines: Sequence[str], first: int, count: int) -> ToolOutput:
@@ -194,7 +194,7 @@ def _entry(entry: Entry, *, sized: bool) -> str:
         case Kind.FILE if not sized:
             return shown(entry.name)
         case Kind.FILE:
-            return f"{shown(entry.name)} ({entry.size:,} bytes)"
+            return f"{shown(entry.name)} ({how_many(entry.size, 'byte')})"
         case Kind.FOLDER:
             return f"{shown(entry.name)}/"
         case Kind.LINK:

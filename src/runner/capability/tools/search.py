@@ -28,7 +28,7 @@ from runner.capability.tools.paths import resolve, virtual
 from runner.capability.tools.ranking import DEFAULT, Document, Tuning, rank
 from runner.capability.tools.showing import Bounds, choose
 from runner.kernel.errors import ToolError
-from runner.kernel.language import not_text
+from runner.kernel.language import how_many, not_text
 from runner.kernel.messages import ToolSpec
 from runner.kernel.ports import Effect, GrantedCall, Root, ToolOutput
 
@@ -86,7 +86,7 @@ class SearchText:
         ranking = rank(query, gathered.documents, self.tuning)
         notes = gathered.notes(self.documents_by)
         if not ranking.passages:
-            nothing = f"Nothing found in {len(gathered.documents)} files: try other words."
+            nothing = f"Nothing found in {how_many(len(gathered.documents), 'file')}: try other words."
             return ToolOutput(text="\n".join([nothing, *notes]), unread=gathered.unread)
         names = [document.name for document in gathered.documents]
         files = choose(gathered.documents, ranking, names, self._bounds(sum(map(len, notes))))
@@ -172,9 +172,11 @@ class _Gathered:
         notes = [f"({not_text(others)})"] if others else []
         notes += [f"({_as_text_only(self.packed, documents_by)})"] if self.packed else []
         if self.skipped:
-            notes.append(f"({self.skipped} files or links could not be searched)")
+            notes.append(f"(not searched, files or links: {self.skipped})")
         if self.cut:
-            notes.append(f"(too much to search: only the first {len(self.documents)} files were)")
+            notes.append(
+                f"(too much to search: nothing after the first {how_many(len(self.documents), 'file')} was)"
+            )
         return notes
 
 

@@ -23,6 +23,7 @@ from runner.capability.tools.pages import (
 )
 from runner.kernel.errors import ToolError
 from runner.kernel.inference import Answer, WireRequest
+from runner.kernel.language import how_many
 from runner.kernel.messages import ToolSpec
 from runner.kernel.ports import Effect, GrantedCall, ToolOutput
 from runner.kernel.web import LONGEST_URL, Url, follow
@@ -183,7 +184,7 @@ def _shown(name: str, lines: Sequence[str], links: Sequence[str], first: int) ->
     """Return a page's lines from `first` on, as many as are shown at once, and where links in them lead."""
     lines = [piece for line in lines for piece in _wrapped(line)]
     if first > max(1, len(lines)):
-        raise ToolError(f"start_line is past the end: the page has {len(lines)} lines")
+        raise ToolError(f"start_line is past the end: the page has {how_many(len(lines), 'line')}")
     room, pieces = SHOWN, list[Piece]()
     for number, line in enumerate(lines[first - 1 :], start=first):
         piece = piece_of(name, number, line, width=_WIDTH)

@@ -37,7 +37,7 @@ def read_bytes(path: Path) -> bytes:
     with opening("file"):
         data = read_regular(path, most=_MAX_TEXT + 1)
     if len(data) > _MAX_TEXT:
-        raise TraceError(f"{path.name} is too large for what it should be")
+        raise TraceError(f"{path.name} is too large for what it should be. Fix: restore it, or move it away")
     return data
 
 

@@ -78,7 +78,9 @@ class ChildEngine:
         if ready.strip() != "{}":
             process.kill()
             process.communicate()
-            raise ModelError("the engine in a child process cannot use the weights it was given")
+            raise ModelError(
+                "the engine in a child process cannot use the weights it was given. Fix: akaion models verify"
+            )
         return process
 
     def _write(self, line: str) -> None:

@@ -222,7 +222,7 @@ def _start(model_path: Path, context: int, threads: int) -> Engine:
     except ImportError:
         if not _version().startswith(_SECOND):  # it is imported in the child only
             raise ModelError(
-                "the embedded engine is not installed: pip install 'akaion-runner[embedded]'"
+                "the embedded engine is not installed. Fix: pip install 'akaion-runner[embedded]'"
             ) from None
         _check_weights(model_path)
         return start_llama(model_path, context=context, threads=threads, batch=PROMPT_BATCH)
@@ -242,7 +242,8 @@ def _start(model_path: Path, context: int, threads: int) -> Engine:
             server: Engine = xllamacpp.Server(params)
         except (RuntimeError, ValueError):
             raise ModelError(
-                f"the engine cannot use the weights at {model_path} with a context of {context} tokens"
+                f"the engine cannot use the weights at {model_path} with a context of {context} tokens. "
+                "Fix: akaion models verify, or a smaller inference.local.context"
             ) from None
     return server
 
@@ -250,7 +251,7 @@ def _start(model_path: Path, context: int, threads: int) -> Engine:
 def _check_weights(model_path: Path) -> None:
     if not model_path.is_file():
         raise ModelError(
-            f"there are no weights at {model_path}: fetch them, or correct inference.local.model"
+            f"there are no weights at {model_path}. Fix: fetch them, or correct inference.local.model"
         )
 
 

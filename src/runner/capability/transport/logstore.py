@@ -223,7 +223,7 @@ class FolderLogStore:
         Raises `TraceError` without the lock, `FileExistsError` if it exists, and `OSError`.
         """
         if self._lock < 0:
-            raise TraceError("a log is created under the writer's lock only")
+            raise TraceError("a log is created under the writer's lock only. Fix: take it first")
         target = self._book / name
         if os.path.lexists(target):
             raise FileExistsError(name)
@@ -272,7 +272,7 @@ class FolderLogStore:
         Raises `TraceError` without the lock or when it cannot be moved.
         """
         if self._lock < 0:
-            raise TraceError("a book is moved under the writer's lock only")
+            raise TraceError("a book is moved under the writer's lock only. Fix: take it first")
         with opening("trace folder"):
             suffix = next(each for each in map(".ended-{}".format, count(1)) if self._is_free(each))
             if self._pin.exists():

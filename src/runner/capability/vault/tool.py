@@ -16,7 +16,7 @@ from runner.capability.tools.showing import Bounds, choose
 from runner.capability.vault.indexing import Updated
 from runner.capability.vault.searching import Found, Hit
 from runner.capability.vault.vault import Vault
-from runner.kernel.language import not_text
+from runner.kernel.language import how_many, not_text
 from runner.kernel.messages import ToolSpec
 from runner.kernel.ports import Effect, GrantedCall, ToolOutput
 
@@ -63,7 +63,7 @@ class SearchDocuments:
         found, done = self.vault.find(call.roots, query, limit, seconds=SECONDS)
         notes = [f"({note})" for note in notes_on(found, done)]
         if not found.hits:
-            nothing = f"Nothing found in {found.files} files: try other words."
+            nothing = f"Nothing found in {how_many(found.files, 'file')}: try other words."
             return ToolOutput(text="\n".join([nothing, *notes]), unread=found.unread)
         pages = [(hit, text) for hit in found.hits for text in hit.texts]
         texts = [text for _, text in pages]
@@ -87,8 +87,9 @@ def notes_on(found: Found, done: Updated) -> list[str]:
     notes = ["no file has the phrase as it was put: these have words of it"] if found.loose else []
     notes += [not_text(found.unread)] if found.unread else []
     notes += [_not_whole(found.not_whole)] if found.not_whole else []
-    notes += [f"{done.left} files were not looked into yet: akaion index does that"] if done.left else []
-    notes += [f"{done.skipped} links or folders are not indexed"] if done.skipped else []
+    left = how_many(done.left, "file")
+    notes += [f"{left} left to look into: akaion index does that"] if done.left else []
+    notes += [f"not indexed, links or folders: {done.skipped}"] if done.skipped else []
     notes += ["a folder holds more files than are indexed"] if done.cut else []
     return notes
 

@@ -146,10 +146,10 @@ def test_a_pair_counts_only_items_that_both_tiers_have() -> None:
     [
         pytest.param("rrrr", [], id="clean"),
         pytest.param("vvvv", [], id="wrong-is-no-failure-of-form"),
-        pytest.param("rjrr", ["1 malformed calls"], id="malformed"),
-        pytest.param("rtrr", ["1 of 4 replies were truncated"], id="truncated"),
-        pytest.param("rxrr", ["1 items failed for reasons"], id="fault"),
-        pytest.param("rrr", ["3 of 4 items were measured"], id="unfinished"),
+        pytest.param("rjrr", ["1 malformed call,"], id="malformed"),
+        pytest.param("rtrr", ["truncated 1 of 4 answers"], id="truncated"),
+        pytest.param("rxrr", ["1 item failed for reasons"], id="fault"),
+        pytest.param("rrr", ["measured 3 of 4 items"], id="unfinished"),
     ],
 )
 def test_a_constrained_tier_fails_the_run_by_form_and_not_by_intent(outcomes: str, said: list[str]) -> None:

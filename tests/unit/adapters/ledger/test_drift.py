@@ -56,6 +56,7 @@ def run(number: int, *sends: Send, model: str = "m", caps: str = "c", prompts: s
         backends=(backend,),
         sends=sends,
         tools={},
+        denied_tools={},
         denied_calls={},
         approvals={},
         lowered={},

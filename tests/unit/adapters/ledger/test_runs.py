@@ -171,6 +171,18 @@ def test_a_send_of_a_tool_is_shown_under_the_name_of_the_tool(capsys: pytest.Cap
     assert len([row for row in rows if "fetch_page" in row]) == 2  # the send and its result
 
 
+def test_calls_that_were_denied_or_refused_are_named_with_their_tools(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """A run all of whose calls were denied had tools: it is not a run without any."""
+    where = ("--folder", str(GOLDEN / "studio"), "--pin", str(GOLDEN / "studio.pin"))
+    first, second = runs("studio")
+    assert first.data()["denied_tools"] == {"other": 1, "write_file": 2}
+    assert second.denied_tools == {}  # what a person let go is no call of a tool
+    _, out = akaion(capsys, "runs", "show", first.task[:8], *where)
+    assert "read_file 1, write_file 1; denied: other 1, write_file 2" in out
+
+
 def test_what_does_not_fit_says_what_to_type(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

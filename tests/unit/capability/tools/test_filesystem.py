@@ -68,9 +68,11 @@ def test_a_listing_has_kinds_and_sizes(roots: tuple[Root, ...]) -> None:
     listing = run(ListDir(), roots, path="studio/rossi/").text
     assert listing == "studio/rossi/\navviso.txt (71 bytes)\nconto.txt (22 bytes)"
     assert run(ListDir(), roots, path="studio/vuota").text == "studio/vuota/\n(empty)"
-    assert run(ListDir(names=1), roots, path="studio").text.endswith("\n(only the first 1 names are shown)")
+    assert run(ListDir(names=1), roots, path="studio").text.endswith(
+        "\n(the list goes on after the first 1 name)"
+    )
     few = run(ListDir(total_chars=len("avviso.txt (71 bytes)\n")), roots, path="studio/rossi").text
-    assert few == "studio/rossi/\navviso.txt (71 bytes)\n(only the first 1 names are shown)"
+    assert few == "studio/rossi/\navviso.txt (71 bytes)\n(the list goes on after the first 1 name)"
 
 
 def test_a_file_is_read_with_numbers_and_each_line_may_be_quoted(roots: tuple[Root, ...]) -> None:
@@ -197,11 +199,11 @@ def test_what_was_not_searched_is_said(roots: tuple[Root, ...]) -> None:
     (folder / "link").symlink_to("rossi")
     os.link(folder / "rossi" / "conto.txt", folder / "doppio.txt")
     text = run(SearchText(), roots, query="seduta").text
-    assert text.endswith("\n(3 files could not be read as text)\n(1 files or links could not be searched)")
+    assert text.endswith("\n(3 files could not be read as text)\n(not searched, files or links: 1)")
     cut = run(SearchText(limits=Limits(files=1)), roots, query="documento").text
-    assert "(too much to search: only the first 1 files were)" in cut
+    assert "(too much to search: nothing after the first 1 file was)" in cut
     few = run(SearchText(search_chars=1), roots, query="documento").text
-    assert "(too much to search: only the first 1 files were)" in few
+    assert "(too much to search: nothing after the first 1 file was)" in few
 
 
 def test_a_file_that_vanishes_during_a_search_is_counted_not_fatal(roots: tuple[Root, ...]) -> None:
@@ -218,7 +220,7 @@ def test_a_file_that_vanishes_during_a_search_is_counted_not_fatal(roots: tuple[
 def test_a_grant_that_is_gone_is_counted_not_fatal(roots: tuple[Root, ...], tmp_path: Path) -> None:
     gone = Root(alias="gone", path=str(tmp_path / "gone"))
     text = run(SearchText(), (gone, *roots), query="annullata").text
-    assert text == "altro/nota.txt\n1: La seduta è annullata.\n(1 files or links could not be searched)"
+    assert text == "altro/nota.txt\n1: La seduta è annullata.\n(not searched, files or links: 1)"
 
 
 def test_i12_a_hostile_name_is_shown_escaped(roots: tuple[Root, ...]) -> None:

@@ -39,8 +39,8 @@ def test_what_is_missing_is_said(practice: Any) -> None:
     (practice.place / "a" / "link").symlink_to("one.txt")
     output = call(practice, query="beta")
     assert output.text == (
-        "Nothing found in 1 files: try other words.\n"
-        "(1 file could not be read as text)\n(1 links or folders are not indexed)"
+        "Nothing found in 1 file: try other words.\n"
+        "(1 file could not be read as text)\n(not indexed, links or folders: 1)"
     )
     assert (output.unread, output.excerpts) == (1, ())
 
