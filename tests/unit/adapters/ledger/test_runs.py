@@ -168,7 +168,7 @@ def test_a_send_of_a_tool_is_shown_under_the_name_of_the_tool(capsys: pytest.Cap
     (run,) = [run for run in runs("studio") if any(send.channel == "tool" for send in run.sends)]
     _, out = akaion(capsys, "runs", "show", run.task[:8], *where)
     rows = [line.split() for line in out.splitlines() if " egress" in line]
-    assert len([row for row in rows if "fetch_page" in row]) == 2  # the send and its result
+    assert len([row for row in rows if "fetch_page" in row]) == 3  # a send, its result, and one denied
 
 
 def test_calls_that_were_denied_or_refused_are_named_with_their_tools(
