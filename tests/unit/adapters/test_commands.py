@@ -583,6 +583,9 @@ def test_i5_where_a_profile_logs_in_is_said_by_the_reference(
     status, _, err = akaion("profile", "check", "pages.yaml")
     assert (status, "pages.yaml:7: policy.grants.0.hosts.0.credential" in err) == (2, True)
     assert "TOK is not set" in err
+    assert "policy.grants.0.hosts.0.credential: the variable TOK is not set" in " ".join(
+        akaion("doctor", "-p", "pages.yaml")[1].split()
+    )
     monkeypatch.setenv("TOK", "secret")
     status, out, err = akaion("profile", "check", "pages.yaml")
     assert (status, "secret" in out + err) == (0, False)
