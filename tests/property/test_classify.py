@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """I6 and I7: classification is total over `str`, exact about places, deaf to decoys, and linear."""
 
+import base64
 import re
 
 import pytest
@@ -12,7 +13,7 @@ from runner.perimeter.classify import RULES, Classifier, Rule, classify_text
 from runner.perimeter.classify.pattern import BLOCK, LOCAL, Pattern, Prefilter, compile_pattern
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.search import detector
-from runner.perimeter.classify.views import fold, join
+from runner.perimeter.classify.views import Reading, fold, join
 
 CODE = "VRDGPP58T13D969W"
 ANY = st.text(st.characters(min_codepoint=0, max_codepoint=0x10FFFF))  # surrogates included
@@ -95,7 +96,7 @@ def test_of_a_long_text_a_rule_searches_wherever_it_may_match(rule: Rule) -> Non
     @given(matches, st.integers(0, 40) | st.integers(0, LOCAL))
     def holds(text: str, before: int) -> None:
         data = b"\n" * (BLOCK - before) + text.encode() + b"\n" * (2 * BLOCK)
-        stretches = seen.places(data).get(0, ())
+        stretches = seen.places(data, lambda _start, _end: True).get(0, ())
         for match in tried.pattern.finditer(data):
             start, end = match[0]
             assert any(
@@ -106,6 +107,44 @@ def test_of_a_long_text_a_rule_searches_wherever_it_may_match(rule: Rule) -> Non
             )
 
     holds()
+
+
+FAR = "parola " * (BLOCK // 2)
+DISGUISED = st.sampled_from(
+    [
+        f"codice fiscale {CODE[:5]}%50{CODE[6:]} ",
+        f"c%6Fdice fiscale {CODE} ",
+        f"codice fiscale {'-'.join(CODE)} ",
+        f"codice fiscale {CODE[:5]}\xad{CODE[5:]} ",
+        base64.b64encode(f"codice fiscale {CODE}".encode()).decode() + " ",
+        "p%252Eiva 01114601006 ",
+        "&#65;",
+        " ",
+        FAR,
+    ]
+)
+
+
+@settings(max_examples=60)
+@given(st.lists(DISGUISED | PIECES, max_size=12).map("".join))
+def test_nothing_is_lost_by_searching_readings_only_where_they_are_new(text: str) -> None:
+    """I6: what is found by searching all readings to their ends is found, in that place or around it."""
+    text = f"{text}{FAR}"
+    found = classify_text(text).spans
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reading, "is_new", lambda *_: True)
+        every_reading.cache_clear()
+        everything = classify_text(text).spans
+    every_reading.cache_clear()
+    assert not [
+        span
+        for span in everything
+        if span.kind != "opaque"  # what was opened before is not packed beyond reading
+        and not any(
+            each.start <= span.start and span.end <= each.end and each.data_class >= span.data_class
+            for each in found
+        )
+    ]
 
 
 def test_a_rule_whose_match_may_be_of_any_length_reads_a_long_text_as_a_whole() -> None:

@@ -58,14 +58,14 @@ _URL_SAFE: Final = bytes.maketrans(b"-_", b"+/")
 
 def hexadecimal_runs(reading: Reading) -> Iterator[Reading]:
     """Yield the decoded text of every hexadecimal run of `reading`; each maps to its whole run."""
-    for match in _HEXADECIMAL.finditer(reading.data):
+    for match in reading.new_matches(_HEXADECIMAL):
         start, end = match[0]
         yield from _whole_or_lines(reading, start, reading.data[start:end], _unhexlify)
 
 
 def dumped_runs(reading: Reading) -> Iterator[Reading]:
     """Yield the text that is dumped in hexadecimal in lines of `reading`; it maps to all of them."""
-    for match in _DUMP_RUN.finditer(reading.data):
+    for match in reading.new_matches(_DUMP_RUN):
         start, end = match[0]
         lines = _DUMP_LINE.finditer(reading.data[start:end])
         dumped = [reading.data[start + at : start + to] for line in lines for at, to in line[1:] if to > 0]
@@ -79,7 +79,7 @@ def _unhexlify(run: bytes) -> bytes:
 
 def base32_runs(reading: Reading) -> Iterator[Reading]:
     """Yield the decoded text of every run of base32 (RFC 4648, in either case) in `reading`."""
-    for match in _BASE32.finditer(reading.data):
+    for match in reading.new_matches(_BASE32):
         start, end = match[0]
         yield from _whole_or_lines(reading, start, reading.data[start:end], _unbase32)
 
@@ -106,7 +106,7 @@ def _whole_or_lines(
 
 def base64_runs(reading: Reading) -> Iterator[Reading]:
     """Yield the decoded text of every run of base64 in `reading`; each maps to its run, or to its line."""
-    for match in _BASE64.finditer(reading.data):
+    for match in reading.new_matches(_BASE64):
         start, end = match[0]
         if _is_mixed(reading.data[start:end]):
             yield from _base64_run(reading, start, end)

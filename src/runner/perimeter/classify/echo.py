@@ -133,7 +133,7 @@ class EchoIndex:
         if self._new_probes.isdisjoint(probes) and self._old_probes.isdisjoint(probes):
             return DataClass.C0
         new, old = self._new, self._old
-        marks = [mark for mark in set(self._marks(words)) if mark in new or mark in old]
+        marks = {mark for mark in self._marks(words) if mark in new or mark in old}
         classes = sorted(max(new.get(mark, DataClass.C0), old.get(mark, DataClass.C0)) for mark in marks)
         return classes[-_HITS] if len(classes) >= _HITS else DataClass.C0
 

@@ -38,14 +38,14 @@ FRAGMENTS: Final = (
 """Those whose shape alone tells them, so that they may be looked for across the seams of texts; and the mark
 of what was not read to its end."""
 
-_RELEASE: Final = "rules-7"
+_RELEASE: Final = "rules-8"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 
 _RANK: Final = {view: rank for rank, view in enumerate(View)}
 """Of two readings of one place, the more literal first."""
 
-_NO_LESS: Final = {least: tuple(each for each in DataClass if each >= least) for least in DataClass}
+_NOWHERE: Final = (-1,) * len(DataClass)
 _NEVER: Final = r"[^\x00-\xff]"
 """A pattern that no folded text matches."""
 
@@ -59,6 +59,7 @@ class Classifier:
 
     __slots__ = (
         "_detectors",
+        "_endless",
         "_far",
         "_needing",
         "_prefilter",
@@ -82,8 +83,10 @@ class Classifier:
             [trigger if is_near else _NEVER for trigger, is_near in zip(triggers, near, strict=True)]
         )
         self._far = frozenset(index for index, is_near in enumerate(near) if not is_near)
+        self._endless = frozenset(index for index, each in enumerate(detectors) if each.width is None)
+        whole = self._far | self._endless
         self._whole = compile_prefilter(
-            [_NEVER if is_near else trigger for trigger, is_near in zip(triggers, near, strict=True)]
+            [trigger if index in whole else _NEVER for index, trigger in enumerate(triggers)]
         )
         self._vocabulary = compile_prefilter(
             [rule.context if rule.needs_context else _NEVER for rule in rules]
@@ -100,7 +103,7 @@ class Classifier:
         """
         name, verdicts = fold(source).data if source else b"", Verdicts()
         readings = every_reading(text)
-        finders = [(Finder(reading, name, verdicts), self._seen(reading.data)) for reading in readings]
+        finders = [(Finder(reading, name, verdicts), self._seen(reading)) for reading in readings]
         found: list[Span] = []
         markers: list[Span] = []
         for finder, seen in finders:
@@ -128,11 +131,15 @@ class Classifier:
             version=self.version,
         )
 
-    def _seen(self, data: bytes) -> dict[int, Stretches]:
-        """Return for each detector whose trigger is in `data` the stretches that it was seen in."""
-        seen = self._prefilter.places(data)
-        if self._far:
-            seen.update(dict.fromkeys(self._whole.hits(data) & self._far, ((0, len(data)),)))
+    def _seen(self, reading: Reading) -> dict[int, Stretches]:
+        """Return for each detector whose trigger is in `reading` the stretches that it was seen in.
+
+        Of a reading that was made from another only what is new counts, unless what is found has no bound.
+        """
+        data, whole = reading.data, self._far | self._endless if reading.pieces else self._far
+        seen = self._prefilter.places(data, reading.is_new)
+        if whole:
+            seen.update(dict.fromkeys(self._whole.hits(data) & whole, ((0, len(data)),)))
         return seen
 
     def _search(
@@ -183,21 +190,23 @@ def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:
     A disguised one never hides one in the clear inside it: the place of the latter is exact.
     """
     ordered = sorted(spans, key=lambda span: (span.start, -span.end, span.kind, _RANK[span.view]))
-    literal: dict[tuple[str, DataClass], int] = {}
-    disguised: dict[tuple[str, DataClass], int] = {}
+    literal: dict[str, list[int]] = {}
+    disguised: dict[str, list[int]] = {}
     kept: list[Span] = []
     for span in ordered:
         clear = is_clear(span.view)
         if not _reach(literal, span) and (clear or not _reach(disguised, span)):
-            (literal if clear else disguised)[span.kind, span.data_class] = span.end
+            (literal if clear else disguised).setdefault(span.kind, [*_NOWHERE])[span.data_class] = span.end
             kept.append(span)
     return tuple(kept)
 
 
-def _reach(ends: Mapping[tuple[str, DataClass], int], span: Span) -> bool:
-    """Say whether one of the kind of `span`, and of its class or more, ends no sooner."""
-    kind, end = span.kind, span.end
-    return any(ends.get((kind, data_class), -1) >= end for data_class in _NO_LESS[span.data_class])
+def _reach(ends: Mapping[str, Sequence[int]], span: Span) -> bool:
+    """Say whether one of the kind of `span`, and of its class or more, ends no sooner.
+
+    `ends` says for each kind where the last of each class ends.
+    """
+    return max(ends.get(span.kind, _NOWHERE)[span.data_class :]) >= span.end
 
 
 def _version(rules: Sequence[Rule], registers: Registers) -> str:

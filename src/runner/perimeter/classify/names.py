@@ -62,8 +62,8 @@ _CALLED_AFTER: Final = _words(_ORDINARY["before"])
 _BEFORE_THINGS: Final = _CALLED_AFTER | _words(_ORDINARY["articles"]) | _words(_ORDINARY["cases"])
 """Words right behind which a thing is called something: nobody stands there, behind the former no client."""
 _ALSO_WORDS: Final = _words(_ORDINARY["also-names"])
-_RUN: Final = re.compile(r"(?:(?:[A-Za-z]\.|[A-Za-z][A-Za-z'\-]*) ){1,4}$")
-"""The last words before a name on its line."""
+_RUN: Final = re.compile(r"\n?(?: (?:\.[A-Za-z]|[A-Za-z'\-]*[A-Za-z])){1,4}")
+"""The last words before a name on its line, of a text that is read from its end."""
 _COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
 _COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
 _LAST_WORD: Final = re.compile(r"\n?['\"]?? ?[,:]?('?[A-Za-z]++)")
@@ -202,8 +202,8 @@ def is_told_by_itself(word: str) -> bool:
 
 def stands_for_a_person(before: str) -> bool:
     """Say whether a surname behind the text `before` is no thing's, as "via Luigi Rossini" is."""
-    run = _RUN.search(before)
-    for word in reversed(run[0].split() if run else ()):
+    run = _RUN.match(before[::-1])
+    for word in run[0][::-1].split()[::-1] if run else ():
         if word.lower() in _CALLED_AFTER:
             return False
         if not word[0].isupper() and word not in _PARTICLES:

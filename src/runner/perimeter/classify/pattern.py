@@ -8,7 +8,7 @@ fails closed: an automaton that ran out of memory counts as "every pattern may m
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from re import _parser as parser  # type: ignore[attr-defined]  # it alone knows how long a match may be
 from typing import Final
@@ -113,7 +113,7 @@ class Prefilter:
         try:
             for each in places:
                 self._set.Add(each.encode("ascii"))
-            self._set.Add(b"")
+            self._set.Add(rb"\A")
         except re2.error as error:
             raise ValueError("a classifier pattern is not RE2 syntax") from error
         self._set.Compile()
@@ -121,8 +121,8 @@ class Prefilter:
     def hits(self, data: bytes) -> frozenset[int]:
         """Return the indices of the patterns that may match in `data`.
 
-        The set's own answer to running out of memory is "nothing matched". The empty pattern, the
-        last one, matches everything: its absence tells the two apart, and then all may match.
+        The set's own answer to running out of memory is "nothing matched". The last pattern matches
+        at the start of everything: its absence tells the two apart, and then all may match.
         """
         return frozenset().union(*map(self._same.__getitem__, self._found(data)))
 
@@ -130,16 +130,17 @@ class Prefilter:
         found: list[int] = self._set.Match(data)
         return found if self._count in found else self._everything
 
-    def places(self, data: bytes) -> dict[int, Stretches]:
+    def places(self, data: bytes, wanted: Callable[[int, int], bool]) -> dict[int, Stretches]:
         """Return for each pattern that may match in `data` the stretches where a match may begin, in order.
 
-        A match must be no longer than `LOCAL`: of a long text each block is read by itself.
+        A match must be no longer than `LOCAL`: a long text is read block by block, those that are `wanted`.
         """
         if len(data) <= BLOCK + LOCAL:
             return dict.fromkeys(self.hits(data), ((0, len(data)),))
         seen: dict[int, list[tuple[int, int]]] = {}
         for start in range(0, len(data), BLOCK):
-            for index in self._found(data[start : start + BLOCK + LOCAL]):
+            end = start + BLOCK + LOCAL
+            for index in self._found(data[start:end]) if wanted(start, end) else ():
                 stretches = seen.setdefault(index, [])
                 first = stretches.pop()[0] if stretches and stretches[-1][1] == start else start
                 stretches.append((first, start + BLOCK))

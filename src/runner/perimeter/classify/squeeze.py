@@ -48,7 +48,7 @@ def squeeze(reading: Reading, way: int) -> Iterator[Reading]:
 
     `way` is the index of one of `SPACED`. Only the runs are kept, each with what stands around it.
     """
-    runs = [match[-1] for match in _PATTERNS[way].finditer(reading.data)]
+    runs = [match[-1] for match in reading.new_matches(_PATTERNS[way])]
     if way == _LAST:
         runs = [run for run in runs if _is_worth_it(reading.data[slice(*run)])]
     if not runs:

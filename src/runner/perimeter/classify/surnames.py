@@ -83,8 +83,10 @@ def is_called(data: bytes, start: int, end: int, *, titled: bool) -> bool:
     before = data[max(0, start - _BEFORE) : start]
     if _TITLED.search(before) is not None:
         return True
+    if titled:
+        return False
+    if _LABELLED.search(before) is not None:
+        return True
     written = data[start:end].split(b" ")
     capitals = written[0][:1].isupper() and written[-1][:1].isupper()
-    if not titled and _LABELLED.search(before) is not None:
-        return True
-    return not titled and capitals and names.stands_for_a_person(before.decode("ascii"))
+    return capitals and names.stands_for_a_person(before.decode("ascii"))

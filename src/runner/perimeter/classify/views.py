@@ -11,17 +11,22 @@ the bound behind "linear time": each view is at most as long as its source, up t
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
 
 from runner.perimeter.classify.model import View
+from runner.perimeter.classify.pattern import Pattern
+from runner.perimeter.classify.pattern import Span as Range
 from runner.perimeter.classify.words import words_of
 
 _BEFORE: Final = 80
 _AFTER: Final = 40
 """Characters before and after a candidate in which a corroborating word may stand."""
+
+_REACH: Final = 1024
+"""Bytes before and after something that no rule looks beyond, at it or around it."""
 
 _MANY: Final = 24
 """Above so many distinct wide characters one pass with a table beats one pass for each."""
@@ -98,6 +103,21 @@ class Reading:
         last = bisect_right(self.pieces, end - 1, key=_at)
         return any(not piece.literal for piece in self.pieces[first:last])
 
+    def is_new(self, start: int, end: int) -> bool:
+        """Say whether bytes `start` to `end`, with what a rule looks at around them, are not as in `parent`.
+
+        What stands as it stood in what this reading was made from was found there. The original is new.
+        """
+        if not self.pieces:
+            return True
+        first = max(0, bisect_right(self.pieces, start - _REACH, key=_at) - 1)
+        behind = bisect_right(self.pieces, end + _REACH, key=_at)
+        return behind - first > 1 or not self.pieces[first].literal
+
+    def new_matches(self, pattern: Pattern) -> Iterator[list[Range]]:
+        """Yield the matches of `pattern` that are new here, as `is_new` says."""
+        return (match for match in pattern.finditer(self.data) if self.is_new(*match[0]))
+
     def surroundings(self, start: int, end: int) -> tuple[bytes, bytes]:
         """Return the bytes before and after bytes `start` to `end` in which corroboration is looked for."""
         return self.data[max(0, start - _BEFORE) : start], self.data[end : end + _AFTER]
@@ -140,11 +160,21 @@ class Draft:
         return Reading(
             view=view,
             data=fold("".join(self._kept)).data,
-            pieces=self._pieces,
+            pieces=[*self._before(), *self._pieces, *self._behind()],
             parent=parent,
             around=b"" if parent is None else parent.around,
             only_disguised=only_disguised,
         )
+
+    def _before(self) -> Iterator[Piece]:
+        """Yield what stands for what was left out before the first piece, if anything was."""
+        if self._pieces and self._pieces[0].start > 0:
+            yield Piece(0, 0, self._pieces[0].start, literal=False)
+
+    def _behind(self) -> Iterator[Piece]:
+        """Yield what stands for what was left out behind the last piece, if anything was."""
+        if self._pieces and self._pieces[-1].end < len(self._source):
+            yield Piece(self._size, self._pieces[-1].end, len(self._source), literal=False)
 
 
 _STRANGE: Final = re.compile("[^\t\n\r\x20-\x7e\xa0-\xac\xae-\xff]")

@@ -26,17 +26,17 @@ def starts_of(data: bytes) -> list[int]:
     return list(compress(starts, parts))
 
 
-_FEW: Final = 8
+_FEW: Final = 32
 
 
 class Starts:
     """Where words of one folded text begin, made out when it is asked for.
 
-    The first few are looked for, which is fast where only a name or two stand in it; then all are made out,
-    so that a text full of names takes no time but that.
+    The first few are looked for, each from the one before, which is fast where only some names stand in it.
+    Then all are made out, so that a text full of names takes no time but that.
     """
 
-    __slots__ = ("_all", "_asked", "_data", "_plain", "_words")
+    __slots__ = ("_all", "_data", "_found", "_index", "_plain", "_words")
 
     def __init__(self, data: bytes, words: Sequence[bytes]) -> None:
         """Take a folded text, and its words."""
@@ -44,15 +44,24 @@ class Starts:
         self._words = words
         self._plain = b" %b " % data.translate(_TO_WORDS)
         self._all: list[int] = []
-        self._asked = 0
+        self._found: dict[int, int] = {}
+        self._index = -1
+        """The word that was looked for last."""
 
     def __getitem__(self, index: int) -> int:
         """Return at which byte word `index` begins; there is such a word."""
-        self._asked += 1
-        if self._asked > _FEW:
-            self._all = self._all or starts_of(self._data)
-            return self._all[index]
-        start, word = -1, self._words[index]
-        for _ in range(self._words[: index + 1].count(word)):
+        if index not in self._found:
+            if len(self._found) >= _FEW:
+                self._all = self._all or starts_of(self._data)
+                return self._all[index]
+            self._found[index] = self._look_for(index)
+            self._index = index
+        return self._found[index]
+
+    def _look_for(self, index: int) -> int:
+        """Return where word `index` begins, from the word looked for last on, or from the first."""
+        before = self._index if self._index < index else -1
+        start, word = self._found.get(before, -1), self._words[index]
+        for _ in range(self._words[before + 1 : index + 1].count(word)):
             start = self._plain.find(b" %b " % word, start + 1)
         return start

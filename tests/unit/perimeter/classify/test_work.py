@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """How much is done for a text, in counts and not in seconds: what cannot be found is not looked for."""
 
+import base64
 import re
+import tracemalloc
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,6 +14,7 @@ from runner.kernel.labels import DataClass
 from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, classify_text, search
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.lexicon import LEXICON
+from runner.perimeter.classify.model import View
 from runner.perimeter.classify.pattern import BLOCK
 from runner.perimeter.classify.readings import MOST, ROOM, every_reading
 from runner.perimeter.classify.views import fold
@@ -201,3 +205,96 @@ def test_the_rules_that_numbers_wake_do_not_depend_on_the_digits() -> None:
     prefilter = Classifier()._prefilter
     woken = {prefilter.hits(f" {digit}".encode() * 3 + digit.encode() * 12 + b" ") for digit in "0123456789"}
     assert len(woken) == 1
+
+
+def test_a_reading_is_searched_only_where_it_is_not_as_in_what_it_was_made_from() -> None:
+    """I6's bound: one escape in a long text does not double the work, and an escape of an escape neither."""
+
+    class Counted:
+        def __init__(self, plain: Any) -> None:
+            self.plain, self.read = plain, 0
+
+        def Match(self, data: bytes) -> list[int]:  # noqa: N802 - the name in google-re2
+            self.read += len(data)
+            return self.plain.Match(data)  # type: ignore[no-any-return]
+
+    classifier = Classifier(
+        [Rule(name="n", kind="n", data_class=DataClass.C2, pattern="xxx", distinctive=True)]
+    )
+    counted = classifier._prefilter._set = Counted(classifier._prefilter._set)
+    text = "parola " * 20_000
+    classifier.classify(text)
+    once, counted.read = counted.read, 0
+    found = classifier.classify(f"{text}x%78x x%2578x {text}").spans
+    assert [span.view for span in found] == [View.UNESCAPED] * 2
+    assert counted.read < 2 * once + 20 * BLOCK
+
+
+@pytest.mark.parametrize("hidden", ["%41", "&#65;", "A\u200b", "%2541"])
+@pytest.mark.parametrize("distance", [0, 70, BLOCK - 100, BLOCK, 2 * BLOCK + 50])
+def test_what_is_disguised_is_found_wherever_it_stands_in_a_long_text(hidden: str, distance: int) -> None:
+    """I6: also at a seam of two blocks, and where the word beside the number is what was disguised."""
+    code, filler = f"RSSMR{hidden}80A01F205X", ("parola " * BLOCK)[:distance]
+    number = f"p{'%2E' if '%' in hidden else '.'}iva 01114601006"
+    text = f"{'parola ' * BLOCK}{filler} codice fiscale {code} {filler} {number} {'parola ' * BLOCK}"
+    found = classify_text(text).spans
+    assert [span.kind for span in found] == ["codice_fiscale", "partita_iva"]
+    assert text[found[0].start : found[0].end] == code
+
+
+@pytest.mark.parametrize("pattern", ["^xx", "xx$"])
+def test_what_is_left_out_at_either_end_of_a_text_is_seen(pattern: str) -> None:
+    """I6: a line begins and ends beside what cannot be seen."""
+    rule = Rule(name="n", kind="n", data_class=DataClass.C2, pattern=pattern, distinctive=True)
+    text = f"\u200bxx{' parola' * BLOCK} xx\u200b"
+    assert [span.view for span in Classifier([rule]).classify(text).spans] == [View.JOINED]
+
+
+def test_a_long_encoding_is_searched_throughout() -> None:
+    """I6: all of it is new, also where neither end of it is near."""
+    inside = f"{'parola ' * BLOCK}codice fiscale RSSMRA80A01F205X{' parola' * BLOCK}"
+    found = classify_text(f"ecco {base64.b64encode(inside.encode()).decode()}").spans
+    assert [span.kind for span in found] == ["codice_fiscale"]
+
+
+@pytest.mark.parametrize("around", ["c%6Fdice fiscale {}", "{} c%6Fdice fiscale"])
+def test_a_word_beside_an_encoding_counts_though_it_is_disguised(around: str) -> None:
+    """I6: the encoding is as it was, and what corroborates it is new."""
+    blob = base64.b64encode(b"alfa beta RSSMRA80A01F205X gamma").decode()
+    text = f"{'parola ' * BLOCK}{{}}{' parola' * BLOCK}"
+    assert classify_text(text.format(blob)).spans == ()
+    assert [span.kind for span in classify_text(text.format(around.format(blob))).spans] == ["codice_fiscale"]
+
+
+def test_a_key_of_any_length_is_found_as_a_whole_though_an_escape_stands_far_behind_its_beginning() -> None:
+    """I12: what is replaced for redaction is all of it."""
+    body = "QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVo0\n" * (2 * BLOCK // 37)
+    key = f"-----BEGIN PRIVATE KEY-----\n{body}QUJD%2BREVG\n{body}-----END PRIVATE KEY-----"
+    text = f"{'parola ' * BLOCK}\n{key}\n{'parola ' * BLOCK}"
+    found = [span for span in classify_text(text).spans if span.kind == "private_key"]
+    assert key in {text[span.start : span.end] for span in found}
+
+
+def test_an_encoding_is_opened_once_however_many_readings_show_it() -> None:
+    """I7's price: what was opened at the first level is not packed beyond reading at the fourth."""
+    blob = base64.b64encode(b"una parola e ancora una parola, senza altro").decode()
+    text = f"{blob} {'parola ' * BLOCK} %252541 {'parola ' * BLOCK}"
+    assert classify_text(text).spans == ()
+    assert [reading.data for reading in every_reading(text)].count(
+        fold(base64.b64decode(blob).decode()).data
+    ) == 1
+
+
+def test_an_echo_keeps_only_what_it_knows_of_a_long_text() -> None:
+    """The bound on memory: a text of many different words has as many fingerprints, and none is kept."""
+    index = EchoIndex(b"k" * 16)
+    index.remember("una due tre quattro cinque sei sette otto nove", DataClass.C3)
+    words = " ".join(f"una due tre quattro parola{number}" for number in range(20_000))
+    every_reading(words)
+    assert all(reading.words for reading in every_reading(words))
+    tracemalloc.start()
+    try:
+        assert index.class_of(words) is DataClass.C0
+        assert tracemalloc.get_traced_memory()[1] < 90 * 5 * 20_000
+    finally:
+        tracemalloc.stop()
