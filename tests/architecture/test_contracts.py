@@ -164,6 +164,7 @@ MUTANTS = [
     ),
     mutant("parsers", "capability/documents/parsing/office.py", "import os"),
     mutant("parsers", "capability/documents/parsing/odt.py", "import pypdf"),
+    mutant("parsers", "capability/documents/parsing/pdf.py", "import decimal"),
     mutant("codecs", "capability/backends/chat.py", "import anyio"),
     mutant("codecs", "capability/backends/embeddings.py", "import base64"),
     mutant("backends", "capability/backends/embeddings.py", "from runner.capability.backends import ollama"),

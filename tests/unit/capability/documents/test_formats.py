@@ -31,6 +31,7 @@ from runner.capability.documents.parsing.mail import field_text
 from runner.capability.documents.port import Document
 from runner.capability.documents.reader import parse_answer
 from runner.capability.documents.words import Reason
+from runner.kernel.language import forms
 
 PAPERS = good()
 HIDDEN = ("segreto", "nascosto", "vecchio", "doppio", "no()", "8950", "p{}")
@@ -68,18 +69,50 @@ def test_a_row_is_the_line_of_its_number() -> None:
     [
         pytest.param("dd/mm/yyyy", "46356", "2026-11-30", id="own"),
         pytest.param("dd/mm/yyyy", "46356.4375", "2026-11-30 10:30", id="time"),
-        pytest.param('"day "0.00', "46356", "46356", id="a word in a number"),
-        pytest.param("[Red]0.00", "46356", "46356", id="a colour"),
+        pytest.param('"day "0.00', "46356", "46356.00", id="a word in a number"),
+        pytest.param("[Red]0.00", "46356", "46356.00", id="a colour"),
+        pytest.param("#,##0.00", "1250.5", "1250.50", id="an amount"),
+        pytest.param("[$€-410] #,##0.00;[Red]-[$€-410] #,##0.00", "-1250.5", "-1250.50", id="a currency"),
+        pytest.param('_-* #,##0.00 "€"_-', "1.25E+3", "1250.00", id="an account"),
+        pytest.param("0.00", "0.30000000000000004", "0.30", id="noise"),
+        pytest.param("0.00", "1250.755", "1250.76 (1250.755)", id="more than is shown"),
+        pytest.param("#,##0", "1250.4", "1250 (1250.4)", id="no decimals"),
+        pytest.param("0%", "0.22", "22%", id="per cent"),
+        pytest.param("#,##0,", "1250000", "1250000", id="thousands"),
+        pytest.param("0.00E+00", "1250.5", "1250.5", id="powers"),
+        pytest.param("# ?/?", "0.5", "0.5", id="a fraction"),
+        pytest.param("General", "1250.5", "1250.5", id="as stored"),
+        pytest.param("@", "0012", "0012", id="text"),
+        pytest.param("0.00", "nan", "nan", id="no amount"),
+        pytest.param("0.00", "snan", "snan", id="no amount at all"),
+        pytest.param("0.00", "inf", "inf", id="no end"),
+        pytest.param("0.00", "1e300", "1e300", id="no amount of this world"),
+        pytest.param("0.00", "1e999999999999", "1e999999999999", id="no number that fits"),
         pytest.param("dd/mm/yyyy", "1e300", "1e300", id="no date"),
         pytest.param("dd/mm/yyyy", "nan", "nan", id="no number"),
     ],
 )
-def test_a_date_is_written_as_one_and_a_number_stays_a_number(format_: str, serial: str, shown: str) -> None:
+def test_a_date_is_written_as_one_and_a_number_as_its_cell_shows_it(
+    format_: str, serial: str, shown: str
+) -> None:
     code = format_.replace('"', "&quot;")
     styles = f'<numFmts><numFmt numFmtId="164" formatCode="{code}"/></numFmts>'
     styles += '<cellXfs><xf numFmtId="164"/></cellXfs>'
+    assert row_of(serial, styles) == shown
+
+
+def row_of(serial: str, styles: str) -> str:
     [page] = read(xlsx({"S": f'<row r="1"><c s="0"><v>{serial}</v></c></row>'}, styles=styles)).pages
-    assert page.lines[0] == shown
+    return page.lines[0]
+
+
+@pytest.mark.parametrize(
+    ("number", "shown"), [(0, "1250.5"), (4, "1250.50"), (40, "1250.50"), (10, "125050.00%"), (49, "1250.5")]
+)
+def test_a_built_in_format_shows_its_decimals(number: int, shown: str) -> None:
+    """So an amount is found as it is shown: 1.250,50 counts as 1250.50."""
+    assert row_of("1250.5", f'<cellXfs><xf numFmtId="{number}"/></cellXfs>') == shown
+    assert forms("1.250,50")[0] == "1250.50"
 
 
 def test_a_paragraph_is_one_line_however_long() -> None:
