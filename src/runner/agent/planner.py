@@ -32,7 +32,8 @@ def is_question_over_files(session: Session) -> bool:
 async def search(session: Session) -> None:
     """Open with a search for the question in both languages, so that it finds what the other one says.
 
-    Raises `Stop` when the search was denied: there is nothing to answer from.
+    Raises `Stop` when the search was denied or failed: there is nothing to answer from, and "not found" would
+    say that somebody looked.
     """
     session.think("wording the search")
     reply = await session.ask(
@@ -44,6 +45,8 @@ async def search(session: Session) -> None:
     if found.status == "denied":
         why = found.block.text.removeprefix(DENIED)
         raise Stop(StopReason.DENIED, f"{found.rule}: {why}" if found.rule else why)
+    if found.status == "error":
+        raise Stop(StopReason.FAILED, f"{tool}: {found.block.text}")
 
 
 async def read_again(session: Session, evidence: Evidence) -> bool:

@@ -435,6 +435,14 @@ def test_a_denied_search_ends_the_run_and_says_so_once(make_world: Any, grant: A
     assert (result.stop, result.detail) == (StopReason.DENIED, "not approved")
 
 
+def test_a_search_that_failed_is_not_taken_for_one_that_found_nothing(make_world: Any, grant: Any) -> None:
+    tool = searcher(ToolError("the index cannot be made here. Fix: check the home directory"))
+    world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool)})
+    result = loop_over(world, tool).run("When is the meeting?")
+    detail = "search_text: error: the index cannot be made here. Fix: check the home directory"
+    assert (result.stop, result.detail) == (StopReason.FAILED, detail)
+
+
 def test_i12_a_search_that_the_policy_denies_names_its_rule_and_no_content(
     make_world: Any, grant: Any
 ) -> None:
