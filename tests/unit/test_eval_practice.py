@@ -11,6 +11,7 @@ import pytest
 SCRIPT = runpy.run_path(str(Path(__file__).resolve().parents[2] / "scripts" / "eval_practice.py"))
 score, stands, evaluate = SCRIPT["score"], SCRIPT["stands"], SCRIPT["evaluate"]
 parse_questions, totals = SCRIPT["parse_questions"], SCRIPT["totals"]
+file_tools, overrides_of, parse_options = SCRIPT["file_tools"], SCRIPT["_overrides"], SCRIPT["_parse_options"]
 
 EXPECTED = {"found": True, "file": "a/b.txt", "answer_any": ["7 May"], "quote_any": ["on 7 May"]}
 ABSENT = {"found": False}
@@ -118,3 +119,17 @@ def test_totals_tell_a_right_not_found_from_a_missed_answer(folder: Path) -> Non
         2,
         1,
     )
+
+
+def test_the_tools_are_those_for_files_that_the_profile_grants(tmp_path: Path) -> None:
+    """So the figures are of what a profile gives, whichever search that is."""
+    profile = tmp_path / "p.yaml"
+    grants = ", ".join(
+        f"{{tool: {tool}, paths: [.]}}" for tool in ("search_documents", "write_file", "read_file")
+    )
+    profile.write_text(f"profile: detached\npolicy: {{grants: [{grants}]}}\n", encoding="utf-8")
+    assert file_tools(str(profile)) == ["search_documents", "read_file"]
+    options = parse_options(["q.json", str(tmp_path), "--seconds", "60"])
+    overrides = overrides_of(options, file_tools(str(profile)))
+    assert overrides["budget"] == {"seconds": 60}
+    assert overrides["policy"]["grants"][1] == {"tool": "read_file", "paths": [str(tmp_path.resolve())]}
