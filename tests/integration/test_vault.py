@@ -133,7 +133,7 @@ def test_what_a_file_says_is_printed_inert(profile: str) -> None:
 def test_a_profile_without_the_grant_says_what_to_add(
     profile: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Path(profile).write_text("profile: detached\n")
+    Path(profile).write_text("profile: attached\n")
     assert main(["index", "--profile", profile]) == Status.USAGE
     assert "add a grant to it: - {tool: search_documents" in capsys.readouterr().err
 
