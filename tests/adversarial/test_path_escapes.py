@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from runner.capability.tools.beneath import Beneath, Limits, identity_of
+from runner.capability.tools.beneath import Beneath, identity_of
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
+from runner.capability.tools.listing import Limits
 from runner.capability.tools.openers import Opener
 from runner.capability.tools.paths import resolve
 from runner.kernel.errors import ToolError

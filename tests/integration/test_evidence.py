@@ -22,7 +22,6 @@ from runner import StopReason, open_profile
 from runner.adapters.cli.main import main
 from runner.adapters.cli.profiles import inspect
 from runner.adapters.ledger import said
-from runner.adapters.ledger.account import WRITE_TOOLS, ref
 from runner.adapters.ledger.book import Entry, open_ledger
 from runner.adapters.ledger.checking import check_pack
 from runner.adapters.ledger.content import disclose
@@ -31,6 +30,7 @@ from runner.adapters.ledger.pack import SUMS, Files, Gathered, build, gather, re
 from runner.adapters.ledger.page import Frame, page
 from runner.adapters.ledger.proofs import Prover, proof_name
 from runner.adapters.ledger.select import Wanted, wanted_runs
+from runner.adapters.ledger.statements import WRITE_TOOLS, ref
 from runner.adapters.ledger.words import claim
 from runner.assembly.tools import shipped_tools
 from runner.capability.transport.salts import read_salts

@@ -18,7 +18,7 @@ from runner import open_profile
 from runner.adapters.cli.main import app
 from runner.agent.steps import StopReason
 from runner.assembly import construct
-from runner.capability.tools.beneath import Limits
+from runner.capability.tools.listing import Limits
 from runner.kernel.errors import ConfigError
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import ToolCall

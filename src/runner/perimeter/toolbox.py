@@ -17,14 +17,13 @@ import anyio.to_thread
 
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
 from runner.kernel.errors import ToolError, TraceError, raises_bare
-from runner.kernel.labels import DataClass, Integrity, Label, join_labels
+from runner.kernel.labels import DataClass, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
 from runner.kernel.ports import (
     Approver,
     Effect,
     Excerpt,
     GrantedCall,
-    Root,
     Tool,
     ToolOutput,
     Veil,
@@ -34,6 +33,7 @@ from runner.kernel.web import parse_url
 from runner.perimeter.aside import aside
 from runner.perimeter.asking import ask_person
 from runner.perimeter.completing import to_its_end
+from runner.perimeter.effects import label_of, own_label, residue_of, sink_of
 from runner.perimeter.fetching import NOT_PLAIN, Fetch, PageDenied, PageGate, fetch
 from runner.perimeter.flows import Reads
 from runner.perimeter.known import NOTHING_KNOWN, Known, provenance
@@ -45,7 +45,6 @@ from runner.perimeter.policy import (
     Policy,
     call_key,
     carried,
-    class_of,
     decide,
     matters_of,
     narrow,
@@ -56,7 +55,7 @@ from runner.perimeter.policy import (
 )
 from runner.perimeter.question import approval_request
 from runner.perimeter.sealed import Sealed, refuse_subclass
-from runner.perimeter.task import FILE_DEFAULT, REDACTED_DEFAULT, Task
+from runner.perimeter.task import REDACTED_DEFAULT, Task
 from runner.perimeter.trace import records
 from runner.perimeter.validate import is_bounded, plain
 from runner.perimeter.withhold import withhold, withhold_lines
@@ -195,7 +194,7 @@ class SealedTools(Sealed):
             return False
         if getattr(self._tools.get(call.tool), "veils", False) is not True:
             return False
-        return all(_residue_of(root).data_class <= REDACTED_DEFAULT for root in grant.roots)
+        return all(residue_of(root).data_class <= REDACTED_DEFAULT for root in grant.roots)
 
     def _as_named(self, call: ToolCall, task: Task) -> ToolCall | None:
         """Return `call` with what stands behind the tokens of its paths; None if the program named none.
@@ -235,7 +234,7 @@ class SealedTools(Sealed):
         if effect is Effect.WRITE and task.exposed:
             hint = "a task whose content is redacted for a model elsewhere writes nothing; use a local model"
             return Deny(rule="write-behind-veil", hint=hint)
-        sink = _sink(effect, narrow(self._workshop.policy, call, task.matters).roots)
+        sink = sink_of(effect, narrow(self._workshop.policy, call, task.matters).roots)
         if task.held(call.arguments, origin=call.origin, sent=True) > sink:
             return Deny(
                 rule="restored-value-to-sink", hint=f"{call.tool} may not be given what stood behind a token"
@@ -298,9 +297,9 @@ class SealedTools(Sealed):
             status, output = "error", ToolOutput(text=f"error: the tool failed ({type(error).__name__})")
         reads = self._workshop.policy.grants[call.tool].flow.reads
         output, withheld = await _shown(output, reads, task, lines=isinstance(tool, WebTool))
-        own = _effect_label(effect, reached, reads)
-        residues = [own, *(_residue_of(root) for root in reached)]
-        context = context.join([own, *(_label_of(root) for root in reached)], residues)
+        own = own_label(effect, reached, reads)
+        residues = [own, *(residue_of(root) for root in reached)]
+        context = context.join([own, *(label_of(root) for root in reached)], residues)
         text = output.text
         context = replace(context, mark=context.mark.with_detected(task.behind(text)))
         examined = await aside(partial(task.examine, text), size=len(text))
@@ -456,63 +455,6 @@ def _refusal(verdict: Ask) -> str:
     if verdict.rule == NOT_NAMED:
         return f"{DENIED}the user did not name whom or what this is for, and nobody approved it"
     return f"{DENIED}not approved"
-
-
-def _label_of(root: Root) -> Label:
-    """Return what reading under `root` makes of a block: its declared class, else the default for files.
-
-    What lies where a tool may write may be made of anything that a task has read: nobody answers for it.
-    """
-    return Label(
-        declared=root.declared if root.declared is not None else DataClass.C0,
-        default=FILE_DEFAULT if root.declared is None else DataClass.C0,
-        integrity=Integrity.UNTRUSTED if root.written else Integrity.PRACTICE,
-        matters=frozenset() if root.matter is None else frozenset({root.matter}),
-        sources=frozenset({root.alias}),
-    )
-
-
-def _residue_of(root: Root) -> Label:
-    """Return what redaction leaves of `_label_of(root)`: the default falls where the grant says so."""
-    label = _label_of(root)
-    return replace(label, default=min(label.default, REDACTED_DEFAULT)) if root.redactable else label
-
-
-def _sink(effect: Effect, roots: Sequence[Root]) -> DataClass:
-    """Return the highest class of restored values that a call may carry to where it goes."""
-    match effect:
-        case Effect.READ | Effect.RUN:
-            return DataClass.C3
-        case Effect.WRITE:
-            return min(map(class_of, roots), default=DataClass.C1)
-        case Effect.NET | Effect.HOST | Effect.RUN_FREE:
-            return DataClass.C1
-        case _:
-            assert_never(effect)
-
-
-def _effect_label(effect: Effect, roots: Sequence[Root], reads: Reads | None) -> Label:
-    """Return what a tool of this kind adds of itself.
-
-    A file tool returns what lies under its `roots`; without any, what nobody classified. The network returns
-    public pages from anyone. A program says what stands in those `roots`, in words that no one answers for. A
-    host tool, and a program that nothing confines, return whatever is at hand, which nobody classified,
-    unless the grant of a host tool says what it `reads`; so may that of a tool that asks for pages.
-    """
-    match effect:
-        case Effect.READ | Effect.WRITE:
-            return Label() if roots else Label(default=FILE_DEFAULT)
-        case Effect.NET:
-            declared = DataClass.C0 if reads is None else reads.data_class
-            return Label(declared=declared, integrity=Integrity.UNTRUSTED)
-        case Effect.RUN:
-            return replace(Label() if roots else Label(default=FILE_DEFAULT), integrity=Integrity.UNTRUSTED)
-        case Effect.HOST if reads is not None:
-            return Label(declared=reads.data_class, integrity=reads.integrity)
-        case Effect.HOST | Effect.RUN_FREE:
-            return Label(default=FILE_DEFAULT, integrity=Integrity.UNTRUSTED)
-        case _:
-            assert_never(effect)
 
 
 def _bytes(text: str) -> bytes:

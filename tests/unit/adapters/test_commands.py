@@ -14,10 +14,11 @@ from typing import Any, Final
 import pytest
 
 from runner.adapters.cli import main as command
+from runner.adapters.cli.check import Check
 from runner.adapters.cli.inert import to_json
 from runner.adapters.cli.keys import fingerprint
 from runner.adapters.cli.models import _LineMeter, _meter
-from runner.adapters.cli.needs import Check, checks
+from runner.adapters.cli.needs import checks
 from runner.adapters.cli.screen import errors
 from runner.assembly import book_name, construct
 from runner.capability.models import Catalogue, models_dir

@@ -9,8 +9,9 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from runner.adapters.cli.check import Check
 from runner.adapters.cli.exits import Status
-from runner.adapters.cli.needs import Check, checks
+from runner.adapters.cli.needs import checks
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
 from runner.adapters.cli.screen import output, print_json, print_line, print_table
 

@@ -6,57 +6,40 @@ what another profile would need, is `warn`. Makes nothing on the disk.
 """
 
 import os
-import re
 import stat
 import sys
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 from runner.adapters.cli import machine
 from runner.adapters.cli.book import read_book
-from runner.adapters.cli.models import MIB, state_of
-from runner.adapters.cli.profiles import Inspected, classifier_words, inspect, missing_for
+from runner.adapters.cli.check import Check
+from runner.adapters.cli.modelneeds import classifier, endpoints, engine, weights
+from runner.adapters.cli.profiles import Inspected, inspect, missing_for
 from runner.assembly import FINDINGS, Places, custody_of
 from runner.capability.documents.kinds import PACKED, family_of
 from runner.capability.documents.reader import FILE_BYTES
 from runner.capability.home import akaion_home
-from runner.capability.models import Catalogue, ModelEntry, models_dir, verify
-from runner.capability.tools.beneath import Beneath, Limits, Parts, decode
+from runner.capability.tools.beneath import Beneath, decode
 from runner.capability.tools.documents import NAME as DOCUMENTS
+from runner.capability.tools.listing import Limits, Parts
 from runner.capability.tools.shell import NAME as SHELL
 from runner.capability.transport.findings import FileFindings
 from runner.capability.vault.database import why_no_index
 from runner.capability.vault.tool import NAME as SEARCH_DOCUMENTS
-from runner.kernel.config import Config, LocalInference
-from runner.kernel.errors import ConfigError, ModelError, ToolError, TraceError
+from runner.kernel.config import Config
+from runner.kernel.errors import ConfigError, ToolError, TraceError
 from runner.kernel.language import how_many
 from runner.kernel.ports import Root
 
-Grade = Literal["ok", "warn", "fail"]
-OVERHEAD: Final = 512 * MIB
-"""About what a context of 8192 tokens and the program take beside the weights."""
 _LAST_PYTHON: Final = (3, 13)
-_ENDPOINT: Final = re.compile(r"(https?)://(\[[0-9A-Fa-f:.]+\]|[^\[\]:/@?#]+)(?::([0-9]{1,5}))?(?:/v1)?/?")
-_PORTS: Final = {"http": 80, "https": 443}
-_LAST_PORT: Final = 65_535
 _NO_SHELL: Final = "remove the grant of the shell tool, or use such a machine"
 _READERS: Final = frozenset({DOCUMENTS, SEARCH_DOCUMENTS, SHELL, "read_file", "search_text"})
 """The shipped tools that look into the files of a folder. Of one with another tool nothing is expected."""
 _LIST: Final = "list_dir"
 _OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One line of the report: what was looked at, how it is, and what to do (empty when nothing)."""
-
-    name: str
-    grade: Grade
-    found: str
-    fix: str = ""
 
 
 def checks(named: str, *, deep: bool) -> Iterator[Check]:
@@ -72,10 +55,10 @@ def checks(named: str, *, deep: bool) -> Iterator[Check]:
     else:
         yield Check(name="profile", grade="ok", found=f"{profile.source.file} can be used")
         yield from _folders(profile)
-        yield _classifier(profile)
-    yield _engine(profile)
-    yield from _weights(profile, deep=deep)
-    yield from _endpoints(profile)
+        yield classifier(profile)
+    yield engine(profile)
+    yield from weights(profile, deep=deep)
+    yield from endpoints(profile)
     yield from _sandbox(profile)
     yield _index(profile)
     yield _openat2()
@@ -136,97 +119,6 @@ def _is_readable(beneath: Beneath, parts: Parts, tools: AbstractSet[str]) -> boo
         return bool(decode(data).text.strip())
     except ToolError:
         return False
-
-
-# --- models --------------------------------------------------------------------------------------
-
-
-def _embedded(profile: Inspected | None) -> list[LocalInference]:
-    """Return the models the profile wants in this process: the local one, and the second opinion."""
-    named = () if profile is None else (profile.config.inference.local, profile.config.opinion)
-    return [model for model in named if model is not None and model.runtime == "embedded"]
-
-
-def _classifier(profile: Inspected) -> Check:
-    """Return who judges what would leave. Whether its weights are here is said where weights are."""
-    return Check(name="classifier", grade="ok", found=classifier_words(profile.config))
-
-
-def _engine(profile: Inspected | None) -> Check:
-    version = machine.engine_version()
-    if version is not None:
-        return Check(name="embedded engine", grade="ok", found=version)
-    grade: Grade = "fail" if _embedded(profile) else "warn"
-    fix = "pip install 'akaion-runner[embedded]'"
-    return Check(name="embedded engine", grade=grade, found="cannot be imported", fix=fix)
-
-
-def _weights(profile: Inspected | None, *, deep: bool) -> Iterator[Check]:
-    """Yield a check for each model of the catalogue, and for a file of weights that the profile names."""
-    embedded = _embedded(profile)
-    file = next((model.weights for model in embedded if model.weights is not None), None)
-    if profile is not None and file is not None:
-        path = profile.resolve(file)
-        if path.is_file():
-            yield _fits(f"weights {path.name}", path.stat().st_size, needed=True)
-        else:
-            fix = "correct inference.local.weights in the profile"
-            yield Check(name=f"weights {path.name}", grade="fail", found="missing", fix=fix)
-    for name, entry in Catalogue.bundled().entries.items():
-        needed = any(model.weights is None and model.model == name for model in embedded)
-        yield _model(name, entry, needed=needed, deep=deep)
-
-
-def _model(name: str, entry: ModelEntry, *, needed: bool, deep: bool) -> Check:
-    title, state = f"model {name}", state_of(entry, models_dir())
-    fix = f"akaion models fetch {name}"
-    if state == "missing" and not needed:
-        return Check(name=title, grade="ok", found="not here, and this profile does not need it")
-    if state != "present":
-        return Check(name=title, grade="fail" if needed else "warn", found=state, fix=fix)
-    if deep:
-        try:
-            verify(entry, models_dir() / entry.file)
-        except ModelError:
-            grade: Grade = "fail" if needed else "warn"
-            return Check(name=title, grade=grade, found="not the catalogue's SHA-256", fix=fix)
-    return _fits(title, entry.size, needed=needed, seen="verified" if deep else "size is right")
-
-
-def _fits(title: str, size: int, *, needed: bool, seen: str = "present") -> Check:
-    """Return whether weights of `size` bytes fit into memory."""
-    available, total = machine.memory_bytes()
-    wanted = size + OVERHEAD
-    found = f"{seen}; takes about {wanted // MIB} MiB, {available // MIB} of {total // MIB} MiB are free"
-    if wanted <= available:
-        return Check(name=title, grade="ok", found=found)
-    grade: Grade = "fail" if needed and wanted > total else "warn"
-    return Check(name=title, grade=grade, found=found, fix="use a smaller model, or end other programs")
-
-
-def _endpoints(profile: Inspected | None) -> Iterator[Check]:
-    """Yield a check for each endpoint of the profile. Nothing off this machine is contacted."""
-    inference = Config.model_fields["inference"].default if profile is None else profile.config.inference
-    if inference.local is not None and inference.local.endpoint is not None:
-        yield _endpoint(inference.local.endpoint)
-    if inference.remote is not None:
-        found = f"{inference.remote.endpoint}: not tried, a doctor contacts nobody off this machine"
-        yield Check(name="remote endpoint", grade="ok", found=found)
-
-
-def _endpoint(endpoint: str) -> Check:
-    parts, name = _ENDPOINT.fullmatch(endpoint), "local endpoint"
-    if parts is None or not 0 < int(parts[3] or _PORTS[parts[1]]) <= _LAST_PORT:
-        fix = "write scheme, host and port only, such as http://127.0.0.1:8080"
-        return Check(name=name, grade="fail", found="this is not an endpoint", fix=fix)
-    host, port = parts[2], int(parts[3] or _PORTS[parts[1]])
-    if not machine.is_loopback(host):
-        fix = "name a loopback address: what is not on loopback counts as remote"
-        return Check(name=name, grade="fail", found=f"{endpoint} is not on this machine", fix=fix)
-    if not machine.listens(host, port):
-        fix = "start the model server, or correct inference.local.endpoint"
-        return Check(name=name, grade="fail", found=f"nothing listens at {endpoint}", fix=fix)
-    return Check(name=name, grade="ok", found=f"{endpoint} accepts connections")
 
 
 # --- system --------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Final
 
-from runner.adapters.ledger.account import ref
 from runner.adapters.ledger.book import Entry, ReadLog, parse_record, to_entry
 from runner.adapters.ledger.content import Disclosure, commitments
 from runner.adapters.ledger.material import (
@@ -27,6 +26,7 @@ from runner.adapters.ledger.material import (
 from runner.adapters.ledger.pack import SUMS, Files, chosen, sums_of
 from runner.adapters.ledger.proofs import proof_name
 from runner.adapters.ledger.said import parse_given
+from runner.adapters.ledger.statements import ref
 from runner.adapters.ledger.verdict import check_each, verify
 
 _DOUBT: Final = {1: "FAIL", 3: "UNTRUSTED", 4: "UNVERIFIABLE"}

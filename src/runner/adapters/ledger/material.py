@@ -13,12 +13,13 @@ from hashlib import sha256
 from itertools import groupby
 from typing import Any, Final
 
-from runner.adapters.ledger.account import Account, Material, Ref, account
+from runner.adapters.ledger.account import account
 from runner.adapters.ledger.book import Entry, ReadLog
 from runner.adapters.ledger.content import Disclosure
 from runner.adapters.ledger.page import Frame, page
 from runner.adapters.ledger.proofs import leaf_of, proof_name
 from runner.adapters.ledger.run import runs_of
+from runner.adapters.ledger.statements import Account, Material, Ref
 from runner.adapters.ledger.words import LANGUAGES, Language, said
 from runner.perimeter.trace.commit import policy_digest
 

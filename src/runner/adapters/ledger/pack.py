@@ -17,7 +17,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from runner.adapters.ledger.account import Ref, ref
 from runner.adapters.ledger.book import Entry, Ledger, ReadLog
 from runner.adapters.ledger.material import (
     LOOSE,
@@ -31,6 +30,7 @@ from runner.adapters.ledger.material import (
 )
 from runner.adapters.ledger.proofs import Prover, proof_name
 from runner.adapters.ledger.run import Run, runs_of
+from runner.adapters.ledger.statements import Ref, ref
 from runner.kernel.errors import TraceError
 
 SUMS: Final = "SHA256SUMS"

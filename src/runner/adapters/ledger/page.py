@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeAlias
 
-from runner.adapters.ledger.account import Account, Ref, Statement
 from runner.adapters.ledger.book import Entry
 from runner.adapters.ledger.content import Disclosure
 from runner.adapters.ledger.proofs import leaf_of, proof_name
+from runner.adapters.ledger.statements import Account, Ref, Statement
 from runner.adapters.ledger.words import Language, claim, said, sentence
 from runner.kernel.shown import is_seen, number_of
 

@@ -11,10 +11,10 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from runner.adapters.ledger.account import Ref
 from runner.adapters.ledger.book import Entry
 from runner.adapters.ledger.content import Disclosure
 from runner.adapters.ledger.material import POLICIES, SUMMARY, Given, Selection, kept_of
+from runner.adapters.ledger.statements import Ref
 from runner.adapters.ledger.words import LANGUAGES, Language
 
 NOT_CLAIMED: Final = (

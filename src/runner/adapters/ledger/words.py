@@ -11,7 +11,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final, Literal, TypeAlias
 
-from runner.adapters.ledger.account import Statement
+from runner.adapters.ledger.statements import Statement
 
 Language: TypeAlias = Literal["it", "en"]
 LANGUAGES: Final[tuple[Language, ...]] = ("it", "en")

@@ -18,84 +18,30 @@ import stat
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from enum import StrEnum
 from types import MappingProxyType
-from typing import Final, TypeAlias
+from typing import Final
 
+from runner.capability.tools.listing import (
+    Entry,
+    Folder,
+    Kind,
+    Limits,
+    Tally,
+    Walk,
+    entry_of,
+    folder_of,
+    kind_of,
+    stamp_of,
+)
 from runner.capability.tools.names import is_bin
 from runner.capability.tools.openers import CAN_CONFINE, FOLDER, PASS, Opener, best_opener, open_from_top
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Identity, Root
 
-Parts: TypeAlias = tuple[str, ...]
-"""The names of a relative path, outermost first; empty for the root itself."""
-
 _READ: Final = getattr(os, "O_RDONLY", 0)
 _LINKED: Final = (errno.ELOOP, errno.EXDEV, errno.ENOTDIR, errno.EMLINK)
 _REPLACED: Final = "the granted folder was replaced since the profile was opened: open the profile again"
 _CONTROLS: Final = re.compile(r"[\x01-\x08\x0e-\x1a\x1c-\x1f]")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """How much is read at once: bytes of a file; files, folders and levels of a walk; names of a folder."""
-
-    file_bytes: int = 4 * 1024 * 1024
-    files: int = 2000
-    folders: int = 2000
-    depth: int = 32
-    names: int = 10_000
-
-
-class Kind(StrEnum):
-    """What a name in a folder stands for, the name itself looked at, never what it links to."""
-
-    FILE = "file"
-    FOLDER = "folder"
-    LINK = "link"
-    OTHER = "other"
-
-
-Stamp: TypeAlias = tuple[int, int, int, int]
-"""What changes when a file does: size in bytes, mtime and ctime in nanoseconds, inode, as in stat(2)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One name in a folder, raw as the system gives it; `size` in bytes."""
-
-    name: str = field(repr=False)
-    kind: Kind
-    size: int
-    stamp: Stamp = field(default=(0, 0, 0, 0), compare=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Folder:
-    """The entries of a folder by name, how many `vanished` meanwhile, and whether names were `cut`.
-
-    Which names are left out of a folder with too many is the file system's choice.
-    """
-
-    entries: tuple[Entry, ...]
-    vanished: int = 0
-    cut: bool = False
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Walk:
-    """The regular files beneath a folder, how many names were `skipped`, and whether it was `cut`.
-
-    `stamps` says of each of the files, in their order, how it was when its folder was read.
-    """
-
-    files: tuple[Parts, ...] = field(repr=False)
-    skipped: int
-    cut: bool
-    stamps: tuple[Stamp, ...] = field(default=(), repr=False)
-
-    def __iter__(self) -> Iterator[Parts]:
-        return iter(self.files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +73,7 @@ class Beneath:
     def kind(self, parts: Sequence[str]) -> Kind:
         """Return what stands at `parts`; a link is refused with `ToolError`, not reported."""
         with self.opened(parts, _READ) as handle:
-            return _kind(os.fstat(handle).st_mode)
+            return kind_of(os.fstat(handle).st_mode)
 
     def check_single(self, parts: Sequence[str], *, present: bool = True) -> None:
         """Raise `ToolError` for a link, a path through one, a file with a second name.
@@ -145,7 +91,7 @@ class Beneath:
         """Return which folder or file the root is now; raise `ToolError` if it is neither."""
         with self.opened((), _READ) as handle:
             about = os.fstat(handle)
-            if _kind(about.st_mode) not in (Kind.FILE, Kind.FOLDER):
+            if kind_of(about.st_mode) not in (Kind.FILE, Kind.FOLDER):
                 raise ToolError("a granted path is a folder or a regular file")
             return about.st_dev, about.st_ino
 
@@ -197,12 +143,12 @@ class Beneath:
             vanished = 0
             for entry in scan:
                 if len(found) >= self._limits.names:
-                    return _folder(found, vanished, cut=True)
+                    return folder_of(found, vanished, cut=True)
                 try:
-                    found += [] if is_bin(entry.name) else [_entry(entry)]
+                    found += [] if is_bin(entry.name) else [entry_of(entry)]
                 except FileNotFoundError:
                     vanished += 1
-            return _folder(found, vanished, cut=False)
+            return folder_of(found, vanished, cut=False)
 
     def walk(self, start: Sequence[str] = ()) -> Walk:
         """Return the files at or beneath `start`, depth first, sorted by name; raise `ToolError`.
@@ -212,9 +158,9 @@ class Beneath:
         """
         with self.opened(start, _READ) as handle:
             about = os.fstat(handle)
-        if _kind(about.st_mode) is Kind.FILE:
-            return Walk(files=(tuple(start),), skipped=0, cut=False, stamps=(_stamp(about),))
-        tally = _Tally(limits=self._limits, base=len(start))
+        if kind_of(about.st_mode) is Kind.FILE:
+            return Walk(files=(tuple(start),), skipped=0, cut=False, stamps=(stamp_of(about),))
+        tally = Tally(limits=self._limits, base=len(start))
         tally.add(tuple(start), self.entries(start))
         while tally.pending and not tally.full:
             here = tally.pending.pop()
@@ -311,52 +257,6 @@ def decode(data: bytes) -> FileText:
     raise ToolError("that file is not text (neither UTF-8 nor Windows-1252) and is not read")
 
 
-@dataclass(slots=True, kw_only=True)
-class _Tally:
-    """What a walk has seen so far; `base` is the depth it started at."""
-
-    limits: Limits
-    base: int
-    files: list[Parts] = field(default_factory=list, repr=False)
-    stamps: list[Stamp] = field(default_factory=list, repr=False)
-    pending: list[Parts] = field(default_factory=list, repr=False)
-    folders: int = 0
-    skipped: int = 0
-    cut: bool = False
-
-    @property
-    def full(self) -> bool:
-        """Whether the walk may read no further folder."""
-        return len(self.files) >= self.limits.files or self.folders >= self.limits.folders
-
-    def add(self, here: Parts, folder: Folder) -> None:
-        """Take in the `folder` at `here`."""
-        self.folders += 1
-        self.skipped += folder.vanished + sum(e.kind in (Kind.LINK, Kind.OTHER) for e in folder.entries)
-        files = [entry for entry in folder.entries if entry.kind is Kind.FILE]
-        inner = [(*here, entry.name) for entry in folder.entries if entry.kind is Kind.FOLDER]
-        room = self.limits.files - len(self.files)
-        deep = len(here) - self.base >= self.limits.depth
-        self.cut = self.cut or folder.cut or len(files) > room or (deep and bool(inner))
-        self.files += [(*here, entry.name) for entry in files[:room]]
-        self.stamps += [entry.stamp for entry in files[:room]]
-        self.pending += [] if deep else reversed(inner)
-
-
-def _folder(found: list[Entry], vanished: int, *, cut: bool) -> Folder:
-    found.sort(key=lambda entry: entry.name)
-    return Folder(entries=tuple(found), vanished=vanished, cut=cut)
-
-
-def _entry(entry: "os.DirEntry[str]") -> Entry:
-    about = entry.stat(follow_symlinks=False)
-    return Entry(name=entry.name, kind=_kind(about.st_mode), size=about.st_size, stamp=_stamp(about))
-
-
-def _stamp(about: os.stat_result) -> Stamp:
-    return about.st_size, about.st_mtime_ns, about.st_ctime_ns, about.st_ino
-
-
 def refuse_second_name(about: os.stat_result) -> None:
     """Raise `ToolError` for a file that may stand elsewhere too."""
     if stat.S_ISREG(about.st_mode) and about.st_nlink > 1:
@@ -368,14 +268,6 @@ def _refuse_irregular(about: os.stat_result) -> None:
     if not stat.S_ISREG(about.st_mode):
         raise ToolError("that is not a regular file: list_dir shows what a folder holds")
     refuse_second_name(about)
-
-
-def _kind(mode: int) -> Kind:
-    if stat.S_ISREG(mode):
-        return Kind.FILE
-    if stat.S_ISDIR(mode):
-        return Kind.FOLDER
-    return Kind.LINK if stat.S_ISLNK(mode) else Kind.OTHER
 
 
 @contextmanager

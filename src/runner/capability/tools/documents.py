@@ -10,7 +10,8 @@ from typing import ClassVar, Final
 
 from runner.capability.documents.port import Document, DocumentReader
 from runner.capability.documents.reader import FILE_BYTES
-from runner.capability.tools.beneath import Beneath, Limits
+from runner.capability.tools.beneath import Beneath
+from runner.capability.tools.listing import Limits
 from runner.capability.tools.pages import (
     LINES_AT_ONCE,
     MAX_LINES,

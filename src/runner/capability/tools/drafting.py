@@ -12,7 +12,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
-from runner.capability.tools.beneath import Limits, NotThere, Parts, decode
+from runner.capability.tools.beneath import NotThere, decode
+from runner.capability.tools.listing import Limits, Parts
 from runner.capability.tools.openers import Opener
 from runner.capability.tools.pages import PATH_LENGTH, check_names, parse_text
 from runner.capability.tools.paths import resolve, virtual

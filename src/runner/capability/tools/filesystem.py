@@ -13,7 +13,8 @@ from itertools import accumulate
 from typing import ClassVar, assert_never
 
 from runner.capability.documents.kinds import PACKED, family_of
-from runner.capability.tools.beneath import Beneath, Entry, FileText, Kind, Limits, Parts, decode
+from runner.capability.tools.beneath import Beneath, FileText, decode
+from runner.capability.tools.listing import Entry, Kind, Limits, Parts
 from runner.capability.tools.openers import Opener
 from runner.capability.tools.pages import (
     LINES_AT_ONCE,

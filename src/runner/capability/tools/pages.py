@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from runner.capability.tools.beneath import Parts
+from runner.capability.tools.listing import Parts
 from runner.capability.tools.paths import resolve
 from runner.capability.tools.ranking import Relevance, cut
 from runner.kernel.errors import ToolError

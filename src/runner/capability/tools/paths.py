@@ -8,7 +8,8 @@ what the model wrote).
 
 from collections.abc import Sequence
 
-from runner.capability.tools.beneath import Parts, check_parts
+from runner.capability.tools.beneath import check_parts
+from runner.capability.tools.listing import Parts
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Root
 from runner.kernel.shown import is_seen

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from runner.capability.tools.beneath import Beneath, Limits, NotThere, Walk
+from runner.capability.tools.beneath import Beneath, NotThere
+from runner.capability.tools.listing import Limits, Walk
 from runner.capability.tools.names import BIN
 from runner.capability.tools.openers import FOLDER
 from runner.capability.tools.paths import virtual

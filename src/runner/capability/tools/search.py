@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from runner.capability.documents.kinds import HEAD, is_document
-from runner.capability.tools.beneath import Beneath, Limits, Parts, decode
+from runner.capability.tools.beneath import Beneath, decode
+from runner.capability.tools.listing import Limits, Parts
 from runner.capability.tools.openers import Opener
 from runner.capability.tools.pages import (
     PATH,

@@ -19,8 +19,9 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from runner.capability.tools.beneath import Beneath, Limits, in_words, refuse_second_name
+from runner.capability.tools.beneath import Beneath, in_words, refuse_second_name
 from runner.capability.tools.bin import EntryName, entry, entry_name
+from runner.capability.tools.listing import Limits
 from runner.capability.tools.names import check_new, check_no_twin, check_written
 from runner.capability.tools.openers import FOLDER, STILL, Opener, best_opener
 from runner.capability.tools.renames import exchange, move

@@ -17,7 +17,8 @@ from itertools import takewhile
 from typing import Final, TypeAlias
 
 from runner.capability.documents.port import DocumentReader
-from runner.capability.tools.beneath import Beneath, Parts, Stamp
+from runner.capability.tools.beneath import Beneath
+from runner.capability.tools.listing import Parts, Stamp
 from runner.capability.vault.sections import MOST_SECTIONS, TOO_LONG, Section, read_contents
 from runner.capability.vault.store import Known, Row, State, Store, name_of, stamp_text
 from runner.capability.vault.words import Terms

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
-from runner.capability.tools.beneath import Parts
+from runner.capability.tools.listing import Parts
 from runner.capability.tools.pages import Piece, piece_of
 from runner.capability.tools.paths import virtual
 from runner.capability.tools.ranking import Document

@@ -23,7 +23,7 @@ from typing import Final
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
-from runner.capability.tools.beneath import Parts, Stamp
+from runner.capability.tools.listing import Parts, Stamp
 from runner.capability.vault.database import Broken, one_change, open_database
 from runner.capability.vault.words import Pattern, Query, Terms
 from runner.kernel.ports import Root

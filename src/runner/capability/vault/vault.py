@@ -19,7 +19,8 @@ from typing import Final, TypeVar
 from runner.capability.documents.port import DocumentReader
 from runner.capability.documents.reader import FILE_BYTES
 from runner.capability.files import read_regular
-from runner.capability.tools.beneath import Beneath, Limits, Parts
+from runner.capability.tools.beneath import Beneath
+from runner.capability.tools.listing import Limits, Parts
 from runner.capability.tools.openers import Opener
 from runner.capability.tools.paths import virtual
 from runner.capability.transport.logstore import make_private_folder, replace_file

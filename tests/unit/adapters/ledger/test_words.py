@@ -8,7 +8,7 @@ from string import Formatter
 import pytest
 
 from runner.adapters.ledger import account
-from runner.adapters.ledger.account import Statement
+from runner.adapters.ledger.statements import Statement
 from runner.adapters.ledger.words import LANGUAGES, all_words, sentence
 
 SOURCE = Path(account.__file__).read_text(encoding="utf-8")

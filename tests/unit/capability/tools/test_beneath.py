@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from runner.capability.tools.beneath import Beneath, Entry, Kind, Limits, decode
+from runner.capability.tools.beneath import Beneath, decode
+from runner.capability.tools.listing import Entry, Kind, Limits
 from runner.capability.tools.openers import best_opener, open_by_openat2, open_by_steps
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Root

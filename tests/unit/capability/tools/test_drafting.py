@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
-from runner.capability.tools.beneath import Beneath, Limits
+from runner.capability.tools.beneath import Beneath
 from runner.capability.tools.drafting import MoveToBin, PatchFile, WriteFile
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
+from runner.capability.tools.listing import Limits
 from runner.capability.tools.names import BIN
 from runner.kernel.errors import ToolError
 from runner.kernel.ports import Effect, GrantedCall, Root

@@ -8,8 +8,8 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from runner.capability.tools.beneath import Limits
 from runner.capability.tools.filesystem import ListDir, ReadFile, SearchText
+from runner.capability.tools.listing import Limits
 from runner.capability.tools.openers import open_by_steps
 from runner.kernel.errors import ToolError
 from runner.kernel.messages import Json
