@@ -202,7 +202,9 @@ def read_letter(scene: Scene, task: Task) -> Block:
 def post(url: str, text: str) -> None:
     """Send by other means than the runner's."""
     with suppress(urllib.error.HTTPError):  # the server knows no such path; it has seen it all the same
-        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, data=text.encode(), timeout=5)
+        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(
+            url, data=text.encode(), timeout=120
+        )
 
 
 def bent(scene: Scene, bend: Callable[[WireRequest], Any], address: Address | None = None) -> SealedClient:

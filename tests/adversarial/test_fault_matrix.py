@@ -222,7 +222,7 @@ def registration(backend: Any, made: Parts) -> Registration:
         transport=wrapped(made, "transport", TRANSPORT),
         locality=made.get("locality", LoopbackCheck()),
         server=made.get("server"),
-        timeout_s=made.get("timeout_s", 5.0),
+        timeout_s=made.get("timeout_s", 120.0),
     )
 
 

@@ -106,7 +106,7 @@ def test_i10_p1_no_thread_is_judged_with_the_half_of_anothers_check(
                 read = (await tools.call(call, task=task)).block
                 assert CANARY in read.text
                 request = InferenceRequest(messages=(Message(role=Role.USER, blocks=(read,)),))
-                together.wait(timeout=60)
+                together.wait(timeout=600)
                 for _ in range(ROUNDS):
                     with pytest.raises(EgressDenied):
                         await client.infer(request, task=task)

@@ -528,7 +528,7 @@ def test_i5_a_token_from_the_environment_stays_nowhere_in_it(tmp_path: Path) -> 
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
         check=True,
     )
     child, kept, own, shown = json.loads(done.stdout)

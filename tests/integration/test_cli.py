@@ -23,7 +23,8 @@ VERIFIER: Final = Path(__file__).resolve().parents[2] / "verify" / "akaion_verif
 LINE: Final = "Udienza: 14 ottobre 2026, ore 9.30, aula 5."
 QUESTION: Final = "Quando è fissata l'udienza?"
 ANSWER: Final = "Il 14 ottobre 2026 alle 9.30."
-TIMEOUT_S: Final = 60
+TIMEOUT_S: Final = 600
+"""A guard against hanging: every wait is for an event, or for a process to end."""
 ROUNDS: Final = 50
 ASKS: Final = b"anything else to refuse: "
 

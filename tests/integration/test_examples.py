@@ -39,14 +39,14 @@ def run_example(folder: Path, url: str) -> subprocess.CompletedProcess[str]:
         cwd=folder,
         capture_output=True,
         encoding="utf-8",
-        timeout=60,
+        timeout=600,
         check=False,
     )
 
 
 def verified(folder: Path) -> dict[str, Any]:
     command = [sys.executable, "-I", "-S", str(VERIFIER), str(folder / "home" / "trace"), "--json"]
-    done = subprocess.run(command, capture_output=True, check=False, timeout=60)
+    done = subprocess.run(command, capture_output=True, check=False, timeout=600)
     report: dict[str, Any] = json.loads(done.stdout)
     return report
 

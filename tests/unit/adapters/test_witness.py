@@ -227,7 +227,7 @@ def test_a_long_text_before_a_note_is_read_once() -> None:
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "PYTHONUTF8": "1"}
     program = [sys.executable, "-c", SEARCH]
     done = subprocess.run(
-        program, input=note.encode(), capture_output=True, env=environment, timeout=60, check=True
+        program, input=note.encode(), capture_output=True, env=environment, timeout=600, check=True
     )
     assert done.stdout == b"[1, 1]\n"
 
@@ -243,7 +243,7 @@ def address(witness: Witness) -> Iterator[tuple[str, int]]:
 
 
 def post(address: tuple[str, int], body: bytes, path: str = "/add-checkpoint") -> tuple[int, str, bytes]:
-    connection = HTTPConnection(*address, timeout=10)
+    connection = HTTPConnection(*address, timeout=120)
     connection.request("POST", path, body)
     response = connection.getresponse()
     found = response.status, response.headers["Content-Type"], response.read()
@@ -282,7 +282,7 @@ def test_i7_of_a_body_without_one_bounded_length_not_a_byte_is_read(
 ) -> None:
     """The answer comes while the body is still owed: whoever waits for it would wait in vain."""
     head = "\r\n".join(["POST /add-checkpoint HTTP/1.1", "Host: w", *stated, "", ""])
-    with socket.create_connection(address, timeout=5) as peer:
+    with socket.create_connection(address, timeout=120) as peer:
         peer.sendall(head.encode())
         assert peer.recv(1 << 16).startswith(b"HTTP/1.1 413 ")
 
@@ -292,7 +292,7 @@ def test_i7_the_oldest_connection_gives_way_so_that_nobody_is_kept_away(
 ) -> None:
     """A peer that opens connections and says nothing keeps no more of them than there are places."""
     monkeypatch.setattr(server._Handler, "timeout", None)  # that is not what ends them here
-    idle = [socket.create_connection(address, timeout=5) for _ in range(3 * MAX_CONNECTIONS)]
+    idle = [socket.create_connection(address, timeout=120) for _ in range(3 * MAX_CONNECTIONS)]
     try:
         assert post(address, request(0, LEAVES[:5]))[0] == 200
         given_way = idle[: len(idle) + 1 - MAX_CONNECTIONS]

@@ -100,7 +100,7 @@ class Pausing(FakeClassifier):
     def classify(self, text: str, *, source: str | None = None) -> FakeFinding:
         if self._pauses(text) and not self.entered.is_set():
             self.entered.set()
-            self.let_go.wait(timeout=5)
+            self.let_go.wait(timeout=120)
         return super().classify(text, source=source)
 
 

@@ -178,7 +178,7 @@ async def test_a_refused_connection_is_a_transport_error() -> None:
 @pytest.mark.parametrize("after_head", [False, True])
 async def test_a_stalled_server_runs_into_the_deadline(*, after_head: bool) -> None:
     server = ScriptedServer(replies=[Stall(after_head=after_head)])
-    with server, anyio.fail_after(10), pytest.raises(TransportError, match="took too long"):
+    with server, anyio.fail_after(120), pytest.raises(TransportError, match="took too long"):
         await exchange(HttpTransport(0.2), wire(server.address))
 
 
@@ -247,7 +247,7 @@ async def test_i12_the_end_of_a_connection_that_the_server_keeps_open_is_in_no_l
 ) -> None:
     async with silent_server(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok") as (address, _, gone):
         assert await exchange(HttpTransport(5.0), wire(address)) == (200, b"ok")
-        with anyio.fail_after(5):
+        with anyio.fail_after(120):
             await gone.wait()
     assert everything_logged() == []
 
@@ -339,7 +339,7 @@ async def test_the_deadline_is_for_the_whole_exchange_not_for_each_chunk() -> No
     head = b"HTTP/1.1 200 OK\r\nContent-Length: 1000000000000\r\n\r\n"
     async with silent_server(head, endless=True) as (address, _, _):
         transport = HttpTransport(0.3, max_reply_bytes=1 << 60)
-        with anyio.fail_after(10), pytest.raises(TransportError, match="took too long"):
+        with anyio.fail_after(120), pytest.raises(TransportError, match="took too long"):
             await exchange(transport, wire(address))
 
 
@@ -348,7 +348,7 @@ async def test_cancelling_closes_the_connection() -> None:
         group.start_soon(exchange, HttpTransport(60.0), wire(address))
         await arrived.wait()
         group.cancel_scope.cancel()
-        with anyio.CancelScope(shield=True), anyio.fail_after(5):
+        with anyio.CancelScope(shield=True), anyio.fail_after(120):
             await gone.wait()
 
 
@@ -357,7 +357,7 @@ async def test_leaving_early_closes_the_connection() -> None:
     async with silent_server(head + b"first") as (address, _, gone):
         async with HttpTransport(60.0).open(wire(address), credential=None) as reply:
             assert await anext(aiter(reply.chunks)) == b"first"
-        with anyio.fail_after(5):
+        with anyio.fail_after(120):
             await gone.wait()
         with pytest.raises(TransportError, match="before its context is left"):
             await anext(aiter(reply.chunks))

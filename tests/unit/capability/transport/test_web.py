@@ -260,7 +260,7 @@ async def test_i12_a_hostile_answer_is_an_error_within_bounds_that_quotes_nothin
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    with PageServer(AUTHORITY.server(HOST), {"/": HOSTILE[name]}) as server, anyio.fail_after(5):
+    with PageServer(AUTHORITY.server(HOST), {"/": HOSTILE[name]}) as server, anyio.fail_after(120):
         web = WebTransport(
             0.5,
             max_reply_bytes=65_536,

@@ -56,7 +56,7 @@ def test_i9_of_64_threads_each_barrier_returns_only_when_its_record_is_sealed_on
 
         def work() -> None:
             for _ in range(EACH):
-                together.wait(30)
+                together.wait(120)
                 seq = trace.append(STEP, task=task)
                 trace.barrier(seq)
                 if sealed_through(log) < seq:
@@ -84,13 +84,13 @@ def test_i4_a_fork_in_the_middle_of_a_sync_is_refused_and_never_waits(
 
     def slow_sync(log: MemoryLogFile) -> None:
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(120)
         log.durable = log.data
 
     monkeypatch.setattr(MemoryLogFile, "sync", slow_sync)
     syncing = threading.Thread(target=trace.barrier)
     syncing.start()
-    assert begun.wait(10)
+    assert begun.wait(120)
     child = os.fork()
     if child == 0:
         signal.alarm(10)  # a child that waits is ended, and its status says so
