@@ -3,6 +3,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -178,9 +179,24 @@ def test_calls_that_were_denied_or_refused_are_named_with_their_tools(
     where = ("--folder", str(GOLDEN / "studio"), "--pin", str(GOLDEN / "studio.pin"))
     first, second = runs("studio")
     assert first.data()["denied_tools"] == {"other": 1, "write_file": 2}
-    assert second.denied_tools == {}  # what a person let go is no call of a tool
+    assert second.denied_tools == {}
     _, out = akaion(capsys, "runs", "show", first.task[:8], *where)
     assert "read_file 1, write_file 1; denied: other 1, write_file 2" in out
+
+
+def test_content_that_a_person_did_not_let_go_is_no_call_of_a_tool() -> None:
+    """A person was asked about a release here: had the answer been no, no tool would have been denied."""
+    found = []
+    for log in golden("studio").newest_first():
+        asked = {entry.word("tool") for entry in log.entries if entry.word("decision") == "ask"}
+        refused = (
+            replace(entry, body={**entry.body, "granted": False}) if entry.kind == "approval" else entry
+            for entry in log.entries
+        )
+        if "release" in asked:
+            found += list(runs_of(replace(log, entries=tuple(refused))))
+    assert sum(run.approvals.get("refused", 0) for run in found) >= 1
+    assert "release" not in {tool for run in found for tool in run.denied_tools}
 
 
 def test_what_does_not_fit_says_what_to_type(
