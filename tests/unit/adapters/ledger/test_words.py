@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The words of a pack: both languages say the same things, and no statement is without its sentence."""
 
+import inspect
 import re
-from pathlib import Path
 from string import Formatter
 
 import pytest
@@ -11,9 +11,7 @@ from runner.adapters.ledger import account, articles, statements
 from runner.adapters.ledger.statements import Statement
 from runner.adapters.ledger.words import LANGUAGES, all_words, sentence
 
-SOURCE = "".join(
-    Path(module.__file__).read_text(encoding="utf-8") for module in (account, articles, statements)
-)
+SOURCE = "".join(map(inspect.getsource, (account, articles, statements)))
 SENTENCES = all_words()["sentences"]
 
 
