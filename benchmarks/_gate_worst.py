@@ -8,9 +8,9 @@ An automaton makes its states while it reads, in a bounded room, and begins anew
 signs fill it: what is read for the first time takes more, and by how much depends on what was read before.
 So growth is that of texts which were read before. The first reading of 1 MB has a column of its own.
 
-A machine may take more than twice the time for twice the memory: where the text and what is made of it no
-longer fit into a cache. So beside each text a control is measured, which only takes it apart into its
-characters. Where that grows by more than two, growth is judged by it.
+A machine may take more than twice the time for twice the memory: where the words of a text no longer fit
+into a cache. So beside each text a control is measured, which only splits it at its spaces. Where that grows
+by more than two, growth is judged by it.
 
 The garbage collector of Python looks at everything that is kept, whenever enough is new. When that happens
 depends on what went before: one doubling may hold a pass over everything and the next none. So growth is
@@ -274,7 +274,7 @@ def print_worst(judge: Callable[[str], object], ordinary: Sequence[str]) -> None
         first = seconds(judge, texts[-1], rounds=1) / size
         again = seconds(judge, texts[-1]) / size
         growth, control = max(
-            zip(_doublings(judge, texts), _doublings(list, texts), strict=True),
+            zip(_doublings(judge, texts), _doublings(str.split, texts), strict=True),
             key=lambda each: each[0] / max(2, each[1]),
         )
         marks = " slow" * (first > TIMES * usual) + " superlinear" * (growth > GROWTH * max(1, control / 2))
