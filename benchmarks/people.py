@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Documents with persons, addresses and organisations in them, and what the detectors find of those.
 
-Run: python benchmarks/people.py [--part E|F|G] [--half 1|2] [--count N] [--seed N] [--show]
+Run: python benchmarks/people.py [--part E|F|G|H] [--half 1|2] [--count N] [--seed N] [--show]
 
 Owns the generator and the tallies of the second table of identifiers.py, which prints it for the parts of
-people.txt. Run by itself it measures those of prose.txt and practice.txt, with as many documents that hold
-nobody. The names and streets stand in these three files and in no lexicon of the detectors; part G has lists
-of its own. Nothing else personal is in the documents: no number, no mail address.
+people.txt. Run by itself it measures those of prose.txt, practice.txt and office.txt, with as many
+documents that hold nobody. The names and streets stand in these four files and in no lexicon of the detectors;
+parts G and H have lists of their own. Nothing else personal is in the documents: no number, no mail address.
 
 A document counts as found for a kind when at least one mention of that kind in it is covered by a span. With
 the register, the names in a document are those of clients.
@@ -30,7 +30,7 @@ KINDS: Final[dict[str, frozenset[str]]] = {
     "organisation": frozenset({"organisation", "client"}),
 }
 """For each kind of mention the kinds of spans that find it."""
-_FILES: Final = ("people.txt", "prose.txt", "practice.txt")
+_FILES: Final = ("people.txt", "prose.txt", "practice.txt", "office.txt")
 _SLOT: Final = re.compile(r"\{(\w)(?:\.(\w))?\}")
 _HALVES: Final = {"": slice(None), "1": slice(0, None, 2), "2": slice(1, None, 2)}
 _PERSONS: Final = "pqr"
@@ -266,12 +266,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Persons in whole letters, acts, reports, mails and prose.")
     parser.add_argument("--count", type=int, default=1500, help="documents with persons, and as many without")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--part", choices=tuple("EFG"), default="F", help="which templates; F was held out")
+    parser.add_argument("--part", choices=tuple("EFGH"), default="F", help="which templates; F was held out")
     parser.add_argument("--half", choices=tuple(_HALVES), default="", help="every second template only")
     parser.add_argument("--show", action="store_true", help="print the documents that went wrong")
     options = parser.parse_args()
     half = _HALVES[options.half]
-    lists = "G" if options.part == "G" else "more"
+    lists = options.part if options.part in "GH" else "more"
     for given in (f"given_{lists}", "common"):
         generator = Generator(
             options.seed, options.part, given=given, surname=f"surname_{lists}", templates=half

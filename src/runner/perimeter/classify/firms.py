@@ -7,10 +7,11 @@ persons to `persons`, and what an address is worth beside a person to `settle`.
 Carries the utility of the gate: both are C1 and pass.
 """
 
+import re
 from typing import Final
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify.model import Rule
+from runner.perimeter.classify.model import Rule, whole
 
 _EDGE: Final = r"(?:^|[^0-9A-Za-z])"
 _END: Final = r"(?:$|[^0-9A-Za-z])"
@@ -18,7 +19,7 @@ _FORMS: Final = (
     r"(?:S\.? ?[Rr]\.? ?[Ll]\.?(?: ?[Ss]\.?|\b)|s\.?r\.?l\.?s?|S\.? ?[Pp]\.? ?A\.?|s\.p\.a\.|spa|"
     r"(?i:s\.? ?n\.? ?c\.?)|[Ss]\.a\.s\.|SAS|sas|S\.A\.S\.|[Ss]\.c\.(?:a\.)?r\.l\.|scarl|"
     r"[Ss]oc\. ?(?:[Cc]oop|[Aa]gr|[Cc]ons)\.(?: [Aa]gr\.| [Ss]oc\.)?(?: a r\.l\.)?|"
-    r"[Ss]ocieta cooperativa|[Ss]\.s\.|O\.?N\.?L\.?U\.?S\.?|[Oo]nlus|"
+    r"[Ss]ocieta cooperativa|[Ss]\.[Ss]\.|O\.?N\.?L\.?U\.?S\.?|[Oo]nlus|"
     r"ETS|APS|ODV|Ltd\.?|LTD|Limited|LLP|LLC|PLC|plc|Inc\.?|Corp\.?|GmbH|AG|KG|S\.A\.(?:R\.L\.)?|SARL|"
     r"B\.V\.|BV|N\.V\.|"
     r"Sp\. z o\.o\.)"
@@ -43,14 +44,15 @@ _FIRM_KINDS: Final = (
     r"[Ss]tudio [A-Z][a-z]{3,20}i|"
     r"Legge|Lodo|Riforma|Decreto|San|Santa|Santo|Sant')"
 )
+_OF: Final = r"(?: (?:d[ae]l|d[ae]lla|dei|alla|al))?"
 _FIRM_ENDS: Final = (
     r"(?:Surgery|Practice|Clinic|Hospital|Pharmacy|Chambers|Solicitors|Associates|Partners|Partnership|Company|"
     r"Group|Holdings|Insurance|Bank|Trust|Foundation|Charity|Association|Society|Council|School|College|Academy|"
     r"University|Hotel|Garage|Motors|Builders|Services|Industries|Laboratories|Pharmaceuticals|Brothers|Bros\.?)"
 )
-_STREET: Final = (
+STREET: Final = (
     r"(?i:via(?:le)?|v\.le|p\.(?:zz)?a|piazz(?:a|ale|etta|aletta)|p\.le|corso|c\.so|largo|l\.go|vicolo|vico|salita|"
-    r"strada|s\.da|lungomare|lungarno|lungotevere|contrada|c\.da|localita'?|loc\.|borgo|galleria|calle|fondamenta|"
+    r"strada|s\.da|lung(?:arno|otevere|adige|olago|omare)|contrada|c\.da|localita'?|loc\.|borgo|galleria|calle|fondamenta|"
     r"frazione|fraz\.|rione|traversa|vialetto|str\.|borgata|riviera|cascina|circonvallazione|campiello|rampa|"
     r"sestiere|stradone|passaggio|discesa|piaggia|vocabolo|zona industriale)"
 )
@@ -65,11 +67,17 @@ _ROAD: Final = (
     r"Grove|Park|Row|Mews|Walk|Green|Parade|Boulevard|Rise|Yard|View|Vale|Villas|Cottages|Quay|Wharf|Circus|"
     r"Approach|Esplanade|Passage|Mount|Fields|Meadows)"
 )
+_VERSUS: Final = re.compile(r"(?i)(?:^|[ .])vs?\.? ")
 _POSTCODE: Final = r"[A-Z]{1,2}[0-9][0-9A-Z]? ?[0-9][A-Z]{2}"
 _ENGLISH_TOWN: Final = (
     r"(?:,? [A-Z][A-Za-z\-]{2,24}(?: [A-Z][A-Za-z]{2,24})?(?:, [A-Z][A-Za-z]{2,24})?"
     rf"(?: {_POSTCODE})?)?"
 )
+
+
+def no_case(candidate: str) -> int:
+    """Accept what names one party and not two: "Rossini Vs Alfa S.r.l."."""
+    return 0 if _VERSUS.search(candidate) else len(candidate)
 
 
 def _place(name: str, kind: str, pattern: str, *, trigger: str) -> Rule:
@@ -78,6 +86,7 @@ def _place(name: str, kind: str, pattern: str, *, trigger: str) -> Rule:
         kind=kind,
         data_class=DataClass.C1,
         pattern=rf"{_EDGE}({pattern}){_END}",
+        check=no_case if kind == "organisation" else whole,
         distinctive=True,
         trigger=trigger,
     )
@@ -86,7 +95,7 @@ def _place(name: str, kind: str, pattern: str, *, trigger: str) -> Rule:
 ORGANISATIONS: Final = (
     _place("organisation-by-form", "organisation", rf"{_FIRM},? {_FORMS}", trigger=rf" {_FORMS}{_END}"),
     _place(
-        "organisation-by-kind", "organisation", rf"{_FIRM_KINDS} {_FIRM}", trigger=rf"{_FIRM_KINDS} [A-Z0-9]"
+        "organisation-by-kind", "organisation", rf"{_FIRM_KINDS}{_OF} {_FIRM}", trigger=rf"{_FIRM_KINDS}{_OF} [A-Z0-9]"
     ),
     _place(
         "organisation-by-end",
@@ -101,8 +110,8 @@ ADDRESSES: Final = (
     _place(
         "street-address",
         "address",
-        rf"{_STREET}{_STREET_NAME}{_HOUSE}{_TOWN}",
-        trigger=rf"{_EDGE}{_STREET}{_STREET_NAME}{_HOUSE}",
+        rf"{STREET}{_STREET_NAME}{_HOUSE}{_TOWN}",
+        trigger=rf"{_EDGE}{STREET}{_STREET_NAME}{_HOUSE}",
     ),
     _place(
         "street-address-english",

@@ -57,6 +57,7 @@ _TO_A_PLACE: Final = re.compile(
     rf"{'|'.join(sorted(PLACES))}) $"
 )
 _VISITED: Final = re.compile(r"(?i)\b(?:visit[oa] (?:a|di)|fra|tra|between) $")
+_BETWEEN: Final = re.compile(r"(?i)\b(?:fra|tra|between|contro) $")
 _ORDINARY: Final = read_sections("ordinary.txt")
 _CALLED_AFTER: Final = _words(_ORDINARY["before"])
 _BEFORE_THINGS: Final = _CALLED_AFTER | _words(_ORDINARY["articles"]) | _words(_ORDINARY["cases"])
@@ -65,6 +66,8 @@ _ALSO_WORDS: Final = _words(_ORDINARY["also-names"])
 _RUN: Final = re.compile(r"\n?(?: (?:\.[A-Za-z]|[A-Za-z'\-]*[A-Za-z])){1,4}")
 """The last words before a name on its line, of a text that is read from its end."""
 _COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
+_THINGS: Final = frozenset().union(*map(_words, read_sections("things.txt").values()))
+"""Places, firms, remedies and the like that hardly anybody is called: a client who is counts all the same."""
 _COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
 _LAST_WORD: Final = re.compile(r"\n?['\"]?? ?[,:]?('?[A-Za-z]++)")
 """The last word of a text that is read from its end."""
@@ -75,6 +78,10 @@ _SHORT_FORM: Final = r"[A-Z]{2,4}\b|[A-Z]+[a-z']*'[a-z]{1,2}\b"
 """An abbreviation, as in `Mac OSX`, and what an apostrophe ends, as in `But I've` and `Anna's Bar`."""
 _MADE_UP: Final = re.compile(f"{_INNER_CAPITAL}|{_SHORT_FORM}")
 """How no name is written: `ZipFile`, `YAML`, `I've`."""
+_PLURAL: Final = re.compile(r"(?i)[a-z]{4,}i [a-z]{4,}i")
+"""Two Italian plurals: "Monti Sibillini". Somebody has a given name that is none."""
+_PHRASE: Final = re.compile(r" (?:della|delle|dello|dei|degli) |^(?:La|Le|Lo|I|Il|Gli) .* d(?:i|el) ")
+"""What is made of nouns: "Sagra della Castagna". Only nobles are called so, and mostly with a capital."""
 _SHORTEST_CALLED: Final = 4
 _LONGEST_ACRONYM: Final = 5
 _HEADING: Final = 20
@@ -104,9 +111,12 @@ def full_name(candidate: str) -> int:
 def lone_name(candidate: str) -> int:
     """Accept a full name that nothing introduces and nothing follows.
 
-    A place that is called after somebody is a place then: "Villa Giulia". In capitals it may be an entry.
+    A place that is called after somebody is a place then: "Villa Giulia". In capitals it may be an entry. So
+    is a river: "Dora Baltea".
     """
-    return 0 if _is_like_a_place(candidate) and not candidate.isupper() else full_name(candidate)
+    if _is_like_a_place(candidate) and not candidate.isupper():
+        return 0
+    return full_name(candidate) if _THINGS.isdisjoint(candidate.lower().split(" ")) else 0
 
 
 def _is_like_a_place(candidate: str) -> bool:
@@ -143,13 +153,17 @@ def unusual_name(candidate: str) -> int:
     words, weight, previous = candidate.split(" "), 0, ""
     for word in words:
         lowered = word.lower()
-        if lowered not in _PARTICLES:
+        if lowered not in _PARTICLES and lowered[1:] != ".":
             if not _is_unusual(lowered) and not (
                 weight and previous.istitle() and previous.lower() in _PARTICLES
             ):
                 return 0
             weight += 1
         previous = word
+    if _PHRASE.search(candidate) and words[0].lower() not in GIVEN:
+        return 0
+    if _PLURAL.fullmatch(candidate) and GIVEN.isdisjoint(candidate.lower().split(" ")):
+        return 0
     if weight < 2 or (not candidate.isupper() and any(map(_MADE_UP.match, words))):  # noqa: PLR2004 - two words
         return 0
     return len(candidate)
@@ -179,6 +193,20 @@ def _may_be_called(word: str) -> bool:
     return lowered in SURNAMES or lowered in GIVEN or _is_unusual(lowered)
 
 
+def one_word(candidate: str) -> int:
+    """Accept one word that is a known name or no ordinary word, and never a word as well."""
+    lowered = candidate.lower()
+    is_word = lowered in _ALSO_WORDS or lowered in PLACES or len(lowered) < _SHORTEST_CALLED
+    if is_word or _MADE_UP.match(candidate) or not _may_be_called(candidate):
+        return 0
+    return len(candidate)
+
+
+def name_turned(candidate: str) -> int:
+    """Accept surname, comma, given name: two words that are known names or no ordinary ones."""
+    return len(candidate) if all(map(one_word, candidate.split(", "))) else 0
+
+
 def name_of_a_file(candidate: str) -> int:
     """Accept two words or three of the name of a file, none of which is an ordinary word."""
     return unusual_name(candidate.replace("_", " "))
@@ -197,7 +225,7 @@ def stands_freely(before: str, candidate: str) -> bool:
 
 def is_told_by_itself(word: str) -> bool:
     """Say whether `word`, of a name and in small letters, is no common given name and no ordinary word."""
-    return word not in GIVEN and word not in _ALSO_WORDS and _is_unusual(word)
+    return word not in GIVEN and word not in _ALSO_WORDS and _is_no_word(word)
 
 
 def stands_for_a_person(before: str) -> bool:
@@ -217,11 +245,25 @@ def stands_as_somebody(before: str, candidate: str) -> bool:
 
 
 def stands_as_introduced(before: str, candidate: str) -> bool:
-    """Say the same behind what introduces persons: `visita a` and `tra` do so with places as well."""
-    return not _is_like_a_place(candidate) or _VISITED.search(before) is None
+    """Say the same behind what introduces persons: `visita a` and `tra` do so with places as well.
+
+    So behind those one of the words is a known name or no ordinary one.
+    """
+    if _is_like_a_place(candidate):
+        return _VISITED.search(before) is None
+    return _BETWEEN.search(before) is None or any(map(_may_be_told, candidate.lower().split(" ")))
+
+
+def _may_be_told(lowered: str) -> bool:
+    return lowered not in _PARTICLES and (lowered in _ALSO_WORDS or _may_be_called(lowered))
 
 
 def _is_unusual(lowered: str) -> bool:
+    """Say the same of a word that is in no register: what things are called is no name then."""
+    return lowered not in _THINGS and _is_no_word(lowered.removeprefix("l'"))
+
+
+def _is_no_word(lowered: str) -> bool:
     """Say whether a word in small letters may be a name and is no ordinary one, abbreviation or initial."""
     return (
         lowered not in _COMMON

@@ -13,6 +13,7 @@ from typing import Final
 
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify import names
+from runner.perimeter.classify.firms import STREET
 from runner.perimeter.classify.model import Check, Role, Rule
 
 _EDGE: Final = r"(?:^|[^0-9A-Za-z])"
@@ -34,8 +35,10 @@ _ROLES: Final = "|".join(word for line in _LISTS["words"] for word in line.split
 _WORDS: Final = "|".join((_ROLES, *(word for line in _LISTS["titles"] for word in line.split())))
 _LABELS: Final = "|".join(_LISTS["labels"])
 _PHRASES: Final = "|".join(_LISTS["phrases"])
-_JOIN: Final = r"(?: (?:di|del|della|of))?(?:,|:|;)?[\"']? ?[:=|;>]{0,2} ?[\"'|]?(?: \n?|\n)?"
-"""What stands between a word and the name it introduces: a space, a colon, a cell's border, a line's end."""
+_JOIN: Final = (
+    r"(?: (?:di|del|della|of))?(?:,|:|;)?[\"']? ?[:=|;>]{0,2} ?[\"'|]?(?: \n?|\n)?(?:\([0-9a-z]\) )?"
+)
+"""What stands between a word and the name it introduces: a space, a colon, a cell's border, a line's end, (1)."""
 _INTRODUCED: Final = rf"{_EDGE}(?i:{_WORDS}|{_LABELS}|{_PHRASES}){_JOIN}"
 _AFTER: Final = (
     rf"(?:,? ?(?i:{'|'.join(_LISTS['after'])})|,? c/ |,? (?i:contro) [A-Z]|"
@@ -77,12 +80,30 @@ _CALLED: Final = rf"(?:{_ROLES})|(?i:{'|'.join(_LISTS['called'])})"
 _CALLED_NAME: Final = rf"(?:(?:D[eia]|Del(?:l[ao])?|L[aoe]|Van(?: de[nr])?|El|St\.) )?{WORD}{_NEXT}{{0,3}}"
 _ACTING: Final = f"(?i:{'|'.join(_LISTS['acting'])})"
 """Before these one word is a name: what persons do, and whose kin they are."""
+_OWNING: Final = rf"'s (?i:{'|'.join(_LISTS['kin'])})"
+_MATTERS: Final = f"(?:{'|'.join(_LISTS['matters'])})"
+"""What persons have, and what a practice calls by the name of one."""
 _FILE: Final = r"(?i:pdf|docx?|odt|rtf|txt|xlsx?|csv|eml|msg|p7m|zip|jpe?g|png|tiff?)"
 """The ends of the names of files that a practice keeps."""
 
 _SIMPLE: Final = r"[A-Z][A-Za-z'\-]{0,40}[A-Za-z]"
 """A word of a name, loosely: most candidates are refused, so they should be found cheaply."""
 
+
+_ONE: Final = r"(?:[DO]'|Mc|Mac)?[A-Z][a-z]{3,24}(?:['\-][A-Z][a-z]{2,24})?"
+"""One word in the middle of a sentence."""
+_LIST_BEGINS: Final = (
+    r"(?:^|[\n|\t(]|[a-z]:) ?(?:[\-*] |[0-9]{1,2}[.)] |[A-Z][a-z]{3,12} |(?i:(?:re|fwd?|per|for|rif\.?|ref\.?)[: ]) ?)?"
+)
+_LIST_ENDS: Final = r" ?[|\t/)]|:(?:\n| [a-z0-9\"<?])| \(| - | c/ | Vs "
+"""What stands around one word that is a cell or the head of an entry."""
+_SUBJECT: Final = (
+    r"(?:ha|hanno|aveva|avrebbe|avra'?|non|si|mi|ti|ci|gli|le|lo|deve|dovra'?|dovrebbe|puo'?|potrebbe|vuole|voleva|"
+    r"vorrebbe|chiede|dice|sostiene|sa|sta|viene|era|has|had|is|isn't|was|wasn't|will|won't|would|wouldn't|can't|could|"
+    r"couldn't|must|does|doesn't|did|didn't|hasn't|never|still|just|wants|says|said|came|went|asked|told|called|wrote|"
+    r"thinks|needs)"
+)
+"""Words behind which a subject stands: of verbs the commonest, and pronouns."""
 
 _LIKE_A_PLACE: Final = rf"{_any_case(names.PLACES)} {_GIVEN}"
 """Somebody whose surname is a place's word, or the place: "Villa Giulia". A subject may be about either."""
@@ -144,10 +165,22 @@ PERSONS: Final = (
     ),
     _person(
         "person-acting",
-        rf"{_EDGE}({_CALLED_NAME}),? (?:{_ACTING})(?:$|[^a-z])",
-        trigger=rf"[A-Z][A-Za-z'.\-]*,? (?:{_ACTING})",
+        rf"{_EDGE}({_CALLED_NAME})(?:,? (?:{_ACTING})|{_OWNING})(?:$|[^a-z])",
+        trigger=rf"[A-Z][A-Za-z'.\-]*(?:,? (?:{_ACTING})|{_OWNING})",
         check=names.called_name,
         stands=names.stands_freely,
+    ),
+    _person(
+        "person-of-a-matter",
+        rf"{_EDGE}[Tt]he ({_CALLED_NAME}) {_MATTERS}{_END}",
+        trigger=rf"[A-Za-z'] {_MATTERS}{_END}",
+        check=names.called_name,
+    ),
+    _person(
+        "person-above-an-address",
+        rf"(?:^|\n)({_SIMPLE}(?: (?:{_PARTICLE} )?{_SIMPLE}){{1,3}})\r?\n{STREET} ",
+        trigger=rf"[A-Z]\r?\n{STREET} ",
+        check=names.unusual_name,
     ),
     _person(
         "person-in-a-file-name",
@@ -171,13 +204,31 @@ PERSONS: Final = (
         role=Role.MARKER,
         stands=names.stands_as_somebody,
     ),
+    _person(
+        "person-in-a-list",
+        rf"{_LIST_BEGINS}({_ONE})(?:{_LIST_ENDS})",
+        trigger=rf"[A-Z][a-z']{{3,16}}(?:{_LIST_ENDS})",
+        check=names.one_word,
+    ),
+    _person(
+        "person-turned",
+        rf"(?:^|[\n|;\t]) ?(?:[\-*] |[0-9]{{1,2}}[.)] )?({_ONE}, {_ONE})(?:$| ?[|;\t\r\n(])",
+        trigger=r"[a-z], [A-Z][a-z']{2,24}(?:$| ?[|;\t\r\n(])",
+        check=names.name_turned,
+    ),
+    _person(
+        "person-as-subject",
+        rf"(?:^|[\n.!?:;\-\"(>] ?)({_ONE}) (?:(?:e|and) [A-Z][a-z']{{3,16}} (?:hanno|si sono|vogliono|erano|have|want|met)|{_SUBJECT})(?:$|[^a-z])",
+        trigger=rf"[A-Z][a-z'\-]* (?:{_SUBJECT}|(?:e|and) [A-Z])",
+        check=names.one_word,
+    ),
     Rule(
         name="person-by-shape",
         kind="person",
         data_class=DataClass.C2,
-        pattern=rf"{_EDGE}({_SIMPLE}(?: (?:{_PARTICLE} )?{_SIMPLE}){{1,3}}){_NO_CASE}",
+        pattern=rf"{_EDGE}({_SIMPLE}(?: (?:{_PARTICLE} |[A-Z]\. )?{_SIMPLE}){{1,3}}){_NO_CASE}",
         check=names.unusual_name,
-        trigger=rf"[A-Z][A-Za-z'\-]*[A-Za-z] (?:{_PARTICLE} )?[A-Z][A-Za-z'\-]",
+        trigger=rf"[A-Z][A-Za-z'\-]*[A-Za-z] (?:{_PARTICLE} |[A-Z]\. )?[A-Z][A-Za-z'\-]",
         stands=names.stands_freely,
     ),
 )
