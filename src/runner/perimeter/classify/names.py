@@ -68,7 +68,8 @@ _RUN: Final = re.compile(r"\n?(?: (?:\.[A-Za-z]|[A-Za-z'\-]*[A-Za-z])){1,4}")
 _COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
 _THINGS: Final = frozenset().union(*map(_words, read_sections("things.txt").values()))
 """Places, firms, remedies and the like that hardly anybody is called: a client who is counts all the same."""
-_COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
+_COMMON_ENDS: Final = _words(_ORDINARY["end"])
+"""Ends of three to eight letters."""
 _LAST_WORD: Final = re.compile(r"\n?['\"]?? ?[,:]?('?[A-Za-z]++)")
 """The last word of a text that is read from its end."""
 _VOWELS: Final = frozenset("aeiouy")
@@ -78,10 +79,9 @@ _SHORT_FORM: Final = r"[A-Z]{2,4}\b|[A-Z]+[a-z']*'[a-z]{1,2}\b"
 """An abbreviation, as in `Mac OSX`, and what an apostrophe ends, as in `But I've` and `Anna's Bar`."""
 _MADE_UP: Final = re.compile(f"{_INNER_CAPITAL}|{_SHORT_FORM}")
 """How no name is written: `ZipFile`, `YAML`, `I've`."""
-_PLURAL: Final = re.compile(r"(?i)[a-z]{4,}i [a-z]{4,}i")
-"""Two Italian plurals: "Monti Sibillini". Somebody has a given name that is none."""
-_PHRASE: Final = re.compile(r" (?:della|delle|dello|dei|degli) |^(?:La|Le|Lo|I|Il|Gli) .* d(?:i|el) ")
+_JOINED: Final = re.compile(r" (?:della|delle|dello|dei|degli) |^(?:La|Le|Lo|I|Il|Gli) .* d(?:i|el) ")
 """What is made of nouns: "Sagra della Castagna". Only nobles are called so, and mostly with a capital."""
+_SHORTEST_PLURAL: Final = 5
 _SHORTEST_CALLED: Final = 4
 _LONGEST_ACRONYM: Final = 5
 _HEADING: Final = 20
@@ -160,13 +160,18 @@ def unusual_name(candidate: str) -> int:
                 return 0
             weight += 1
         previous = word
-    if _PHRASE.search(candidate) and words[0].lower() not in GIVEN:
-        return 0
-    if _PLURAL.fullmatch(candidate) and GIVEN.isdisjoint(candidate.lower().split(" ")):
+    if _is_a_phrase(candidate, words) and GIVEN.isdisjoint(candidate.lower().split(" ")):
         return 0
     if weight < 2 or (not candidate.isupper() and any(map(_MADE_UP.match, words))):  # noqa: PLR2004 - two words
         return 0
     return len(candidate)
+
+
+def _is_a_phrase(candidate: str, words: Sequence[str]) -> bool:
+    """Say whether `candidate`, made of `words`, is two Italian plurals ("Monti Sibillini") or nouns that are joined."""
+    if len(words) > 2:  # noqa: PLR2004 - a name, a particle, a name
+        return _JOINED.search(candidate) is not None
+    return all(word[-1:] in "iI" and len(word) >= _SHORTEST_PLURAL for word in words)
 
 
 def called_name(candidate: str) -> int:
@@ -193,18 +198,15 @@ def _may_be_called(word: str) -> bool:
     return lowered in SURNAMES or lowered in GIVEN or _is_unusual(lowered)
 
 
-def one_word(candidate: str) -> int:
-    """Accept one word that is a known name or no ordinary word, and never a word as well."""
-    lowered = candidate.lower()
+def _is_told(word: str) -> bool:
+    lowered = word.lower()
     is_word = lowered in _ALSO_WORDS or lowered in PLACES or len(lowered) < _SHORTEST_CALLED
-    if is_word or _MADE_UP.match(candidate) or not _may_be_called(candidate):
-        return 0
-    return len(candidate)
+    return not is_word and _MADE_UP.match(word) is None and _may_be_called(word)
 
 
-def name_turned(candidate: str) -> int:
-    """Accept surname, comma, given name: two words that are known names or no ordinary ones."""
-    return len(candidate) if all(map(one_word, candidate.split(", "))) else 0
+def entry(candidate: str) -> int:
+    """Accept one word, or surname, comma, given name: known names or no ordinary words, and never words as well."""
+    return len(candidate) if all(map(_is_told, candidate.split(", "))) else 0
 
 
 def name_of_a_file(candidate: str) -> int:
@@ -268,6 +270,6 @@ def _is_no_word(lowered: str) -> bool:
     return (
         lowered not in _COMMON
         and len(lowered) >= _SHORTEST
-        and not lowered.endswith(_COMMON_ENDS)
+        and _COMMON_ENDS.isdisjoint([lowered[-3:], lowered[-4:], lowered[-5:], lowered[-6:], lowered[-7:], lowered[-8:]])
         and not _VOWELS.isdisjoint(lowered)
     )

@@ -97,14 +97,6 @@ _LIST_BEGINS: Final = (
 )
 _LIST_ENDS: Final = r" ?[|\t/)]|:(?:\n| [a-z0-9\"<?])| \(| - | c/ | Vs "
 """What stands around one word that is a cell or the head of an entry."""
-_SUBJECT: Final = (
-    r"(?:ha|hanno|aveva|avrebbe|avra'?|non|si|mi|ti|ci|gli|le|lo|deve|dovra'?|dovrebbe|puo'?|potrebbe|vuole|voleva|"
-    r"vorrebbe|chiede|dice|sostiene|sa|sta|viene|era|has|had|is|isn't|was|wasn't|will|won't|would|wouldn't|can't|could|"
-    r"couldn't|must|does|doesn't|did|didn't|hasn't|never|still|just|wants|says|said|came|went|asked|told|called|wrote|"
-    r"thinks|needs)"
-)
-"""Words behind which a subject stands: of verbs the commonest, and pronouns."""
-
 _LIKE_A_PLACE: Final = rf"{_any_case(names.PLACES)} {_GIVEN}"
 """Somebody whose surname is a place's word, or the place: "Villa Giulia". A subject may be about either."""
 
@@ -166,7 +158,7 @@ PERSONS: Final = (
     _person(
         "person-acting",
         rf"{_EDGE}({_CALLED_NAME})(?:,? (?:{_ACTING})|{_OWNING})(?:$|[^a-z])",
-        trigger=rf"[A-Z][A-Za-z'.\-]*(?:,? (?:{_ACTING})|{_OWNING})",
+        trigger=rf" (?:{_ACTING})|[a-z]{_OWNING}",  # no capital: else too many states
         check=names.called_name,
         stands=names.stands_freely,
     ),
@@ -206,21 +198,9 @@ PERSONS: Final = (
     ),
     _person(
         "person-in-a-list",
-        rf"{_LIST_BEGINS}({_ONE})(?:{_LIST_ENDS})",
-        trigger=rf"[A-Z][a-z']{{3,16}}(?:{_LIST_ENDS})",
-        check=names.one_word,
-    ),
-    _person(
-        "person-turned",
-        rf"(?:^|[\n|;\t]) ?(?:[\-*] |[0-9]{{1,2}}[.)] )?({_ONE}, {_ONE})(?:$| ?[|;\t\r\n(])",
-        trigger=r"[a-z], [A-Z][a-z']{2,24}(?:$| ?[|;\t\r\n(])",
-        check=names.name_turned,
-    ),
-    _person(
-        "person-as-subject",
-        rf"(?:^|[\n.!?:;\-\"(>] ?)({_ONE}) (?:(?:e|and) [A-Z][a-z']{{3,16}} (?:hanno|si sono|vogliono|erano|have|want|met)|{_SUBJECT})(?:$|[^a-z])",
-        trigger=rf"[A-Z][a-z'\-]* (?:{_SUBJECT}|(?:e|and) [A-Z])",
-        check=names.one_word,
+        rf"{_LIST_BEGINS}({_ONE}(?:, {_ONE})?)(?:{_LIST_ENDS})",
+        trigger=rf"[a-z](?:{_LIST_ENDS})",
+        check=names.entry,
     ),
     Rule(
         name="person-by-shape",
