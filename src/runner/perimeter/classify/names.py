@@ -57,11 +57,13 @@ _TO_A_PLACE: Final = re.compile(
     rf"{'|'.join(sorted(PLACES))}) $"
 )
 _VISITED: Final = re.compile(r"(?i)\b(?:visit[oa] (?:a|di)|fra|tra|between) $")
-_BETWEEN: Final = re.compile(r"(?i)\b(?:fra|tra|between|contro) $")
+_BETWEEN: Final = frozenset({"fra", "tra", "between", "contro"})
 _ORDINARY: Final = read_sections("ordinary.txt")
 _CALLED_AFTER: Final = _words(_ORDINARY["before"])
 _BEFORE_THINGS: Final = _CALLED_AFTER | _words(_ORDINARY["articles"]) | _words(_ORDINARY["cases"])
 """Words right behind which a thing is called something: nobody stands there, behind the former no client."""
+_ARTICLES: Final = _words(_ORDINARY["articles"])
+_BEFORE_ONE: Final = _BEFORE_THINGS | _words(_ORDINARY["before-one"])
 _ALSO_WORDS: Final = _words(_ORDINARY["also-names"])
 _RUN: Final = re.compile(r"\n?(?: (?:\.[A-Za-z]|[A-Za-z'\-]*[A-Za-z])){1,4}")
 """The last words before a name on its line, of a text that is read from its end."""
@@ -153,7 +155,7 @@ def unusual_name(candidate: str) -> int:
     words, weight, previous = candidate.split(" "), 0, ""
     for word in words:
         lowered = word.lower()
-        if lowered not in _PARTICLES and lowered[1:] != ".":
+        if lowered not in _PARTICLES:
             if not _is_unusual(lowered) and not (
                 weight and previous.istitle() and previous.lower() in _PARTICLES
             ):
@@ -162,7 +164,7 @@ def unusual_name(candidate: str) -> int:
         previous = word
     if _is_a_phrase(candidate, words) and GIVEN.isdisjoint(candidate.lower().split(" ")):
         return 0
-    if weight < 2 or (not candidate.isupper() and any(map(_MADE_UP.match, words))):  # noqa: PLR2004 - two words
+    if weight < 2 or (not candidate.isupper() and any(map(_is_made_up, words))):  # noqa: PLR2004 - two words
         return 0
     return len(candidate)
 
@@ -183,7 +185,7 @@ def called_name(candidate: str) -> int:
     longest = max(map(len, words), default=0)
     if longest < (_LONGEST_ACRONYM + 1 if candidate.isupper() else _SHORTEST_CALLED):
         return 0
-    if not candidate.isupper() and any(map(_MADE_UP.match, words)):
+    if not candidate.isupper() and any(map(_is_made_up, words)):
         return 0
     return len(candidate) if all(map(_may_be_called, words)) else 0
 
@@ -198,10 +200,25 @@ def _may_be_called(word: str) -> bool:
     return lowered in SURNAMES or lowered in GIVEN or _is_unusual(lowered)
 
 
+def stands_alone(before: str, _candidate: str) -> bool:
+    """Say whether one word behind the text `before` is somebody: it tells no thing of which kind it is.
+
+    That does a noun with an article: "the drug Xyz". Neither stands somebody behind words for things and places.
+    """
+    words = before.replace("'", " ").rsplit(maxsplit=2)
+    last, article = words[-1].rstrip(","), words[-2] if len(words) > 1 else ""
+    return last not in _BEFORE_ONE and article.lower() not in _ARTICLES
+
+
+def _is_made_up(word: str) -> bool:
+    """Say whether `word` is written as no name is."""
+    return not (word[1:].islower() and "'" not in word) and _MADE_UP.match(word) is not None
+
+
 def _is_told(word: str) -> bool:
     lowered = word.lower()
     is_word = lowered in _ALSO_WORDS or lowered in PLACES or len(lowered) < _SHORTEST_CALLED
-    return not is_word and _MADE_UP.match(word) is None and _may_be_called(word)
+    return not is_word and not _is_made_up(word) and _may_be_called(word)
 
 
 def entry(candidate: str) -> int:
@@ -253,7 +270,8 @@ def stands_as_introduced(before: str, candidate: str) -> bool:
     """
     if _is_like_a_place(candidate):
         return _VISITED.search(before) is None
-    return _BETWEEN.search(before) is None or any(map(_may_be_told, candidate.lower().split(" ")))
+    words = before.split()
+    return not words or words[-1].lower() not in _BETWEEN or any(map(_may_be_told, candidate.lower().split(" ")))
 
 
 def _may_be_told(lowered: str) -> bool:

@@ -35,10 +35,8 @@ _ROLES: Final = "|".join(word for line in _LISTS["words"] for word in line.split
 _WORDS: Final = "|".join((_ROLES, *(word for line in _LISTS["titles"] for word in line.split())))
 _LABELS: Final = "|".join(_LISTS["labels"])
 _PHRASES: Final = "|".join(_LISTS["phrases"])
-_JOIN: Final = (
-    r"(?: (?:di|del|della|of))?(?:,|:|;)?[\"']? ?[:=|;>]{0,2} ?[\"'|]?(?: \n?|\n)?(?:\([0-9a-z]\) )?"
-)
-"""What stands between a word and the name it introduces: a space, a colon, a cell's border, a line's end, (1)."""
+_JOIN: Final = r"(?: (?:di|del|della|of))?(?:,|:|;)?[\"']? ?[:=|;>]{0,2} ?[\"'|]?(?: \n?|\n)?"
+"""What stands between a word and the name it introduces: a space, a colon, a cell's border, a line's end."""
 _INTRODUCED: Final = rf"{_EDGE}(?i:{_WORDS}|{_LABELS}|{_PHRASES}){_JOIN}"
 _AFTER: Final = (
     rf"(?:,? ?(?i:{'|'.join(_LISTS['after'])})|,? c/ |,? (?i:contro) [A-Z]|"
@@ -95,7 +93,7 @@ _ONE: Final = r"(?:[DO]'|Mc|Mac)?[A-Z][a-z]{3,24}(?:['\-][A-Z][a-z]{2,24})?"
 _LIST_BEGINS: Final = (
     r"(?:^|[\n|\t(]|[a-z]:) ?(?:[\-*] |[0-9]{1,2}[.)] |[A-Z][a-z]{3,12} |(?i:(?:re|fwd?|per|for|rif\.?|ref\.?)[: ]) ?)?"
 )
-_LIST_ENDS: Final = r" ?[|\t/)]|:(?:\n| [a-z0-9\"<?])| \(| - | c/ | Vs "
+_LIST_ENDS: Final = r" ?[|\t]|\)|:(?:\n| [a-z0-9\"<?])| \(| - | c/ | Vs "
 """What stands around one word that is a cell or the head of an entry."""
 _LIKE_A_PLACE: Final = rf"{_any_case(names.PLACES)} {_GIVEN}"
 """Somebody whose surname is a place's word, or the place: "Villa Giulia". A subject may be about either."""
@@ -199,17 +197,24 @@ PERSONS: Final = (
     _person(
         "person-in-a-list",
         rf"{_LIST_BEGINS}({_ONE}(?:, {_ONE})?)(?:{_LIST_ENDS})",
-        trigger=rf"[a-z](?:{_LIST_ENDS})",
+        trigger=rf"[A-Z][a-z']{{3,16}}(?:{_LIST_ENDS})",
         check=names.entry,
     ),
     Rule(
         name="person-by-shape",
         kind="person",
         data_class=DataClass.C2,
-        pattern=rf"{_EDGE}({_SIMPLE}(?: (?:{_PARTICLE} |[A-Z]\. )?{_SIMPLE}){{1,3}}){_NO_CASE}",
+        pattern=rf"{_EDGE}({_SIMPLE}(?: (?:{_PARTICLE} )?{_SIMPLE}){{1,3}}){_NO_CASE}",
         check=names.unusual_name,
-        trigger=rf"[A-Z][A-Za-z'\-]*[A-Za-z] (?:{_PARTICLE} |[A-Z]\. )?[A-Z][A-Za-z'\-]",
+        trigger=rf"[A-Z][A-Za-z'\-]*[A-Za-z] (?:{_PARTICLE} )?[A-Z][A-Za-z'\-]",
         stands=names.stands_freely,
+    ),
+    _person(
+        "person-by-one-word",
+        r"[^A-Za-z'](?:[a-z]{4,24}|per|for),? ([A-Z][a-z]{3,24}(?:['\-][A-Z][a-z]{2,24})?)(?:$|[,;:!?)\n]|\.(?:$|[ \n])| [a-z(])",
+        trigger=r"[a-z]{2}[a-z,] [A-Z][a-z]{2}",
+        check=names.entry,
+        stands=names.stands_alone,
     ),
 )
 """Persons by what stands around the name, and by the name itself. C2."""
