@@ -4,9 +4,9 @@
 Run: python benchmarks/people.py [--part E|F|G|H] [--half 1|2] [--count N] [--seed N] [--show]
 
 Owns the generator and the tallies of the second table of identifiers.py, which prints it for the parts of
-people.txt. Run by itself it measures those of prose.txt, practice.txt and office.txt, with as many
-documents that hold nobody. The names and streets stand in these four files and in no lexicon of the detectors;
-parts G and H have lists of their own. Nothing else personal is in the documents: no number, no mail address.
+people.txt. Run by itself it measures those of prose.txt, practice.txt and office.txt, with as many documents
+that hold nobody. The names and streets stand in these four files and in no lexicon of the detectors; parts G
+and H have lists of their own. Nothing else personal is in the documents: no number, no mail address.
 
 A document counts as found for a kind when at least one mention of that kind in it is covered by a span. With
 the register, the names in a document are those of clients.

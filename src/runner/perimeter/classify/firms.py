@@ -95,7 +95,10 @@ def _place(name: str, kind: str, pattern: str, *, trigger: str) -> Rule:
 ORGANISATIONS: Final = (
     _place("organisation-by-form", "organisation", rf"{_FIRM},? {_FORMS}", trigger=rf" {_FORMS}{_END}"),
     _place(
-        "organisation-by-kind", "organisation", rf"{_FIRM_KINDS}{_OF} {_FIRM}", trigger=rf"{_FIRM_KINDS}{_OF} [A-Z0-9]"
+        "organisation-by-kind",
+        "organisation",
+        rf"{_FIRM_KINDS}{_OF} {_FIRM}",
+        trigger=rf"{_FIRM_KINDS}{_OF} [A-Z0-9]",
     ),
     _place(
         "organisation-by-end",

@@ -70,8 +70,7 @@ _RUN: Final = re.compile(r"\n?(?: (?:\.[A-Za-z]|[A-Za-z'\-]*[A-Za-z])){1,4}")
 _COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
 _THINGS: Final = frozenset().union(*map(_words, read_sections("things.txt").values()))
 """Places, firms, remedies and the like that hardly anybody is called: a client who is counts all the same."""
-_COMMON_ENDS: Final = _words(_ORDINARY["end"])
-"""Ends of three to eight letters."""
+_COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
 _LAST_WORD: Final = re.compile(r"\n?['\"]?? ?[,:]?('?[A-Za-z]++)")
 """The last word of a text that is read from its end."""
 _VOWELS: Final = frozenset("aeiouy")
@@ -170,7 +169,7 @@ def unusual_name(candidate: str) -> int:
 
 
 def _is_a_phrase(candidate: str, words: Sequence[str]) -> bool:
-    """Say whether `candidate`, made of `words`, is two Italian plurals ("Monti Sibillini") or nouns that are joined."""
+    """Say whether `candidate`, made of `words`, is two plurals ("Monti Sibillini") or joined nouns."""
     if len(words) > 2:  # noqa: PLR2004 - a name, a particle, a name
         return _JOINED.search(candidate) is not None
     return all(word[-1:] in "iI" and len(word) >= _SHORTEST_PLURAL for word in words)
@@ -201,13 +200,13 @@ def _may_be_called(word: str) -> bool:
 
 
 def stands_alone(before: str, _candidate: str) -> bool:
-    """Say whether one word behind the text `before` is somebody: it tells no thing of which kind it is.
+    """Say whether one word behind the text `before` may be somebody.
 
-    That does a noun with an article: "the drug Xyz". Neither stands somebody behind words for things and places.
+    It is none behind a noun with an article, which says of what kind it is ("the drug Xyz"), nor behind words
+    for things and places.
     """
-    words = before.replace("'", " ").rsplit(maxsplit=2)
-    last, article = words[-1].rstrip(","), words[-2] if len(words) > 1 else ""
-    return last not in _BEFORE_ONE and article.lower() not in _ARTICLES
+    *_, article, last = ["", "", *before.replace("'", " ").rsplit(maxsplit=2)]
+    return last.rstrip(",") not in _BEFORE_ONE and article.lower() not in _ARTICLES
 
 
 def _is_made_up(word: str) -> bool:
@@ -222,7 +221,7 @@ def _is_told(word: str) -> bool:
 
 
 def entry(candidate: str) -> int:
-    """Accept one word, or surname, comma, given name: known names or no ordinary words, and never words as well."""
+    """Accept one word, or surname, comma, given name: each a known name or no ordinary word."""
     return len(candidate) if all(map(_is_told, candidate.split(", "))) else 0
 
 
@@ -271,7 +270,9 @@ def stands_as_introduced(before: str, candidate: str) -> bool:
     if _is_like_a_place(candidate):
         return _VISITED.search(before) is None
     words = before.split()
-    return not words or words[-1].lower() not in _BETWEEN or any(map(_may_be_told, candidate.lower().split(" ")))
+    return (
+        not words or words[-1].lower() not in _BETWEEN or any(map(_may_be_told, candidate.lower().split(" ")))
+    )
 
 
 def _may_be_told(lowered: str) -> bool:
@@ -288,6 +289,6 @@ def _is_no_word(lowered: str) -> bool:
     return (
         lowered not in _COMMON
         and len(lowered) >= _SHORTEST
-        and _COMMON_ENDS.isdisjoint([lowered[-3:], lowered[-4:], lowered[-5:], lowered[-6:], lowered[-7:], lowered[-8:]])
+        and not lowered.endswith(_COMMON_ENDS)
         and not _VOWELS.isdisjoint(lowered)
     )

@@ -89,12 +89,16 @@ _SIMPLE: Final = r"[A-Z][A-Za-z'\-]{0,40}[A-Za-z]"
 
 
 _ONE: Final = r"(?:[DO]'|Mc|Mac)?[A-Z][a-z]{3,24}(?:['\-][A-Z][a-z]{2,24})?"
-"""One word in the middle of a sentence."""
-_LIST_BEGINS: Final = (
-    r"(?:^|[\n|\t(]|[a-z]:) ?(?:[\-*] |[0-9]{1,2}[.)] |[A-Z][a-z]{3,12} |(?i:(?:re|fwd?|per|for|rif\.?|ref\.?)[: ]) ?)?"
+"""One word of a name, as it stands in the middle of a sentence."""
+_ENTRY_BEGINS: Final = (
+    r"(?:^|[\n|\t(]|[a-z]:) ?"
+    r"(?:[\-*] |[0-9]{1,2}[.)] |[A-Z][a-z]{3,12} |(?i:(?:re|fwd?|per|for|rif\.?|ref\.?)[: ]) ?)?"
 )
-_LIST_ENDS: Final = r" ?[|\t]|\)|:(?:\n| [a-z0-9\"<?])| \(| - | c/ | Vs "
-"""What stands around one word that is a cell or the head of an entry."""
+_ENTRY_ENDS: Final = r"(?: ?[|\t]|\)|:(?:\n| [a-z0-9\"<?])| \(| - | c/ | Vs )"
+"""What stands around one word that is a cell or the head of an entry: "- Rossini: agrees"."""
+_BEHIND: Final = r"(?:$|[,;:!?)\n]|\.(?:$|[ \n])| [a-z(])"
+"""What stands behind one word that is no part of a name of several."""
+
 _LIKE_A_PLACE: Final = rf"{_any_case(names.PLACES)} {_GIVEN}"
 """Somebody whose surname is a place's word, or the place: "Villa Giulia". A subject may be about either."""
 
@@ -195,9 +199,9 @@ PERSONS: Final = (
         stands=names.stands_as_somebody,
     ),
     _person(
-        "person-in-a-list",
-        rf"{_LIST_BEGINS}({_ONE}(?:, {_ONE})?)(?:{_LIST_ENDS})",
-        trigger=rf"[A-Z][a-z']{{3,16}}(?:{_LIST_ENDS})",
+        "person-of-an-entry",
+        rf"{_ENTRY_BEGINS}({_ONE}(?:, {_ONE})?){_ENTRY_ENDS}",
+        trigger=rf"[A-Z][a-z']{{3,16}}{_ENTRY_ENDS}",
         check=names.entry,
     ),
     Rule(
@@ -211,7 +215,7 @@ PERSONS: Final = (
     ),
     _person(
         "person-by-one-word",
-        r"[^A-Za-z'](?:[a-z]{4,24}|per|for),? ([A-Z][a-z]{3,24}(?:['\-][A-Z][a-z]{2,24})?)(?:$|[,;:!?)\n]|\.(?:$|[ \n])| [a-z(])",
+        rf"(?:^|[^A-Za-z'])(?:[a-z]{{4,24}}|per|for),? ({_ONE}){_BEHIND}",
         trigger=r"[a-z]{2}[a-z,] [A-Z][a-z]{2}",
         check=names.entry,
         stands=names.stands_alone,

@@ -57,6 +57,17 @@ def found(text: str, kind: str = "person") -> list[str]:
         ("seen with Rowena, her carer", "Rowena"),
         ("Learco (la moglie) attende", "Learco"),
         ("acconto di Boccadoro", "Boccadoro"),
+        ("- Boccadoro: d'accordo\n", "Boccadoro"),
+        ("il vicino (Boccadoro) tace", "Boccadoro"),
+        ("Boccadoro, Learco | 12/05", "Boccadoro, Learco"),
+        ("the Wainwright file is here", "Wainwright"),
+        ("Wainwright's daughter rang", "Wainwright"),
+        ("LEARCO BOCCADORO\nvia Roma 3, Lodi", "LEARCO BOCCADORO"),
+        ("alle 9.30 Boccadoro, poi altri", "Boccadoro"),
+        ("nessuno sopporta Boccadoro.", "Boccadoro"),
+        ("nobody trusts Wainwright, ever", "Wainwright"),
+        ("Between (1) ROWENA WAINWRIGHT and others", "ROWENA WAINWRIGHT"),
+        ("Paziente Boccadoro: sta meglio", "Boccadoro"),
         ("Conad Superstore, poi la Boccadoro ha firmato", None),
         ("Chiunque ha firmato, everybody said so", None),
         ("fallo sapere a marta rossi", None),
@@ -107,6 +118,14 @@ def test_a_name_is_found_by_what_stands_around_it(text: str, name: str | None) -
         "Il cliente Fornaci del Ponente S.r.l. chiede un parere.",
         "Il fornitore, Consorzio Acque del Levante, codice fiscale in calce",
         "Avv. Marta Boccadoro, Dott. Luca Neri",
+        "il farmaco Zolvatrin, the drug Zolvatrin, nel programma Zolvatrin",
+        "usare Zolvatrin, installed Zolvatrin, visitare Zolvatrina",
+        "- Risotto: d'accordo\n- Nginx (nuovo)\n",
+        "Monti Sibillini, Colli Zolvani; Sagra della Zolvana, La Zolvana di Zolve",
+        "Dora Baltea in piena, Kuala Lumpur, Amoxicillina Triidrato",
+        "tra Real Madrid e Bayern Zolve",
+        "L'Ospedale Zolvino, in Zolva Marittima",
+        "Aggiornare Zolvatrin",
     ],
 )
 def test_what_is_nobody_passes(text: str) -> None:
@@ -134,6 +153,24 @@ def test_a_firm_that_begins_before_a_name_does_not_swallow_the_person() -> None:
 )
 def test_a_firm_and_a_street_are_found_by_what_they_are(text: str, kind: str, name: str) -> None:
     assert found(text, kind) == [name]
+
+
+def test_i6_a_client_against_a_firm_is_no_part_of_its_name() -> None:
+    """Else the firm would overrule the client who is called by surname."""
+    listed = [Listed(file="r", line=1, names=("Learco Boccadoro",))]
+    known = compile_registers(clients=listed, own=(), public=(), key=b"0123456789abcdef")
+    spans = Classifier(registers=known).classify("Boccadoro Vs Alfaverde S.r.l. oggi").spans
+    assert {span.kind for span in spans} == {"client", "organisation"}
+
+
+def test_i6_a_client_called_like_a_thing_is_found_by_surname() -> None:
+    """The list of things says what is nobody's name without a register, and nothing about who is in one."""
+    assert found("l'istanza di Toradol") == []
+    listed = [Listed(file="r", line=1, names=("Learco Toradol",))]
+    known = compile_registers(clients=listed, own=(), public=(), key=b"0123456789abcdef")
+    assert [span.kind for span in Classifier(registers=known).classify("istanza di Toradol").spans] == [
+        "client"
+    ]
 
 
 def test_an_address_is_personal_beside_a_person_only() -> None:
