@@ -70,7 +70,11 @@ _RUN: Final = re.compile(r"\n?(?: (?:\.[A-Za-z]|[A-Za-z'\-]*[A-Za-z])){1,4}")
 _COMMON: Final = _NONE | _BEFORE_THINGS | _words(_ORDINARY["words"])
 _THINGS: Final = frozenset().union(*map(_words, read_sections("things.txt").values()))
 """Places, firms, remedies and the like that hardly anybody is called: a client who is counts all the same."""
-_COMMON_ENDS: Final = tuple(_words(_ORDINARY["end"]))
+_COMMON_ENDS: Final = {
+    last: tuple(end for end in _words(_ORDINARY["end"]) if end.endswith(last))
+    for last in "abcdefghijklmnopqrstuvwxyz"
+}
+"""By their last letter."""
 _LAST_WORD: Final = re.compile(r"\n?['\"]?? ?[,:]?('?[A-Za-z]++)")
 """The last word of a text that is read from its end."""
 _VOWELS: Final = frozenset("aeiouy")
@@ -281,7 +285,7 @@ def _may_be_told(lowered: str) -> bool:
 
 def _is_unusual(lowered: str) -> bool:
     """Say the same of a word that is in no register: what things are called is no name then."""
-    return lowered not in _THINGS and _is_no_word(lowered.removeprefix("l'"))
+    return lowered not in _THINGS and _is_no_word(lowered[2:] if lowered[:2] == "l'" else lowered)
 
 
 def _is_no_word(lowered: str) -> bool:
@@ -289,6 +293,6 @@ def _is_no_word(lowered: str) -> bool:
     return (
         lowered not in _COMMON
         and len(lowered) >= _SHORTEST
-        and not lowered.endswith(_COMMON_ENDS)
+        and not lowered.endswith(_COMMON_ENDS.get(lowered[-1], ()))
         and not _VOWELS.isdisjoint(lowered)
     )
