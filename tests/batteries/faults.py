@@ -21,6 +21,7 @@ import os
 import shutil
 import sys
 import tempfile
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -327,8 +328,8 @@ def interrupted_at(place: int, life: Life) -> Life:
     return live_on
 
 
-OURS: Final = (str(ROOT / "src" / "runner"), contextlib.__file__)
-"""Where Ctrl-C is pressed: in our code, and in the context managers it is built with."""
+OURS: Final = (str(ROOT / "src" / "runner"), contextlib.__file__, threading.__file__)
+"""Where Ctrl-C is pressed: in our code, and in the context managers and threads it is built with."""
 
 
 def run_interrupts(place: Path, every: int, tally: Tally) -> Iterator[tuple[int, int]]:

@@ -12,9 +12,10 @@ import errno
 import os
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import count
 from types import TracebackType
 from typing import Final, Literal, Self
@@ -122,8 +123,9 @@ class Trace:
         self._clock, self._entropy, self._facts = clock, entropy, facts
         self._pid = os.getpid()
         self._lock = threading.RLock()  # guards chain, pending, tasks, state; rotation holds it for long
-        self._turn = threading.Condition()  # taken before _lock: one batch goes to the disk at a time
-        self._writer: int | None = None  # the thread that has the right to write
+        self._turn = threading.RLock()  # over the next two, taken before _lock
+        self._writer: int | None = None  # the thread that has the right to write: one batch at a time
+        self._bells: list[threading.Lock] = []  # of those who wait for it, each held until it is rung
         self._state: Literal["open", "broken", "closed"] = "open"
         self._pending = bytearray()
         self._durable = 0  # lines that are sealed and on the disk
@@ -261,10 +263,7 @@ class Trace:
         target = last if seq is None else seq
         if target < self._durable:
             return
-        with self._committing(target) as mine:
-            if mine:
-                self._refuse_unless_open()
-                self._write_batch()
+        self._alone(self._commit, target)
 
     def close(self, reason: Literal["done", "rotated", "shutdown", "error"] = "done") -> None:
         """End the log: open tasks, the `close` record, a last seal; drop the key and the lock.
@@ -274,25 +273,28 @@ class Trace:
         Raises `TraceUnavailable` when the end cannot be written, or in a forked child.
         """
         self._refuse_fork()
-        with self._committing():
-            if self._state == "closed":
-                return
-            try:
-                if self._state == "open":
-                    with self._lock:
-                        self._finish(reason)
-                        self._state = "closed"
-                    self._write_batch()
-            finally:
-                self._state = "closed"
-                self._chain.destroy()
-                with _failures("the log cannot be closed"):
-                    try:
-                        self._file.close()
-                    finally:
-                        self._store.release()
+        self._alone(partial(self._end, reason))
 
     # --- inside ----------------------------------------------------------------------------------
+
+    def _end(self, reason: Literal["done", "rotated", "shutdown", "error"]) -> None:
+        """As `close`. Holds the right to write."""
+        if self._state == "closed":
+            return
+        try:
+            if self._state == "open":
+                with self._lock:
+                    self._finish(reason)
+                    self._state = "closed"
+                self._write_batch()
+        finally:
+            self._state = "closed"
+            self._chain.destroy()
+            with _failures("the log cannot be closed"):
+                try:
+                    self._file.close()
+                finally:
+                    self._store.release()
 
     def _begin(self, last: ReadLog | None) -> None:
         """Create the log after `last`, and account for `last` if it broke off."""
@@ -349,7 +351,10 @@ class Trace:
         Only between tasks, for a task lives in one log. The store's lock is held throughout. An error breaks
         the trace, as any failure to write does.
         """
-        with self._committing(), self._lock:
+        self._alone(self._rotate_between_tasks)
+
+    def _rotate_between_tasks(self) -> None:
+        with self._lock:
             self._refuse_unless_open()
             old = self._clock.monotonic() - self._began >= ROTATE_AFTER_S
             if self._tasks or self._sends or not (old or self._chain.size > MAX_RECORDS // 2):
@@ -471,31 +476,48 @@ class Trace:
     def _seal_is_overdue(self) -> bool:
         return (self._clock.monotonic() - self._unsealed_since) * 1000 >= self._facts.seal_ms
 
-    @contextmanager
-    def _committing(self, target: int | None = None) -> Iterator[bool]:
-        """Hold the right to write, alone, and yield True; False, without it, once `target` is durable.
+    def _alone(self, work: Callable[[], None], target: int | None = None) -> None:
+        """Do `work` with the right to write, which one thread has; do nothing once `target` is durable.
 
         All who wait for one batch go on at its end. None has to take a turn to learn that, so that the next
-        batch is of all that they write then. An interrupt may leave the right with a thread that is done with
-        it, and nobody could end the log: that thread takes it again.
+        batch is of all that they write then. Ctrl-C may come at any call, and must not leave the right with a
+        thread that is done: what others wait for would never come. So it is taken and handed on in one `try`,
+        and a lock is entered by its own `with` alone: that of a condition can be interrupted halfway.
         """
         thread = threading.get_ident()
-
-        def served() -> bool:
-            return target is not None and target < self._durable
-
-        with self._turn:
-            self._turn.wait_for(lambda: served() or self._writer in {None, thread})
-            mine = not served()
-            self._writer = thread if mine else self._writer
         try:
-            yield mine
-        finally:
-            if mine:
+            while True:
                 with self._turn:
-                    if self._writer == thread:  # else it was taken again, and is somebody else's by now
-                        self._writer = None
-                    self._turn.notify_all()
+                    if target is not None and target < self._durable:
+                        return
+                    if self._writer in {None, thread}:
+                        self._writer = thread
+                        break
+                    bell = threading.Lock()
+                    bell.acquire()
+                    self._bells.append(bell)
+                bell.acquire()
+            work()
+        finally:
+            try:
+                self._hand_on(thread)
+            except BaseException:
+                self._hand_on(thread)
+                raise
+
+    def _hand_on(self, thread: int) -> None:
+        """Give the right to write back if `thread` has it, and wake all who wait. May be done twice."""
+        with self._turn:
+            if self._writer == thread:
+                for bell in self._bells:
+                    if bell.locked():
+                        bell.release()
+                self._bells = []
+                self._writer = None
+
+    def _commit(self) -> None:
+        self._refuse_unless_open()
+        self._write_batch()
 
     def _write_batch(self) -> None:
         """Seal what is not, write it, sync it, move the pin. Holds the right to write."""
