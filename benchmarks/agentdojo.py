@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the policy kernel holds back, and what it lets through, on AgentDojo: the worst case, without a model.
 
-Every user task is replayed with every injection task of its suite obeyed at once: see `_dojo_replay.py`. One
-policy a suite stands in `agentdojo_policies/`, written from the tools and the user tasks alone: nobody opened
-the injection tasks, this program does. Prints one JSON object, and what it is at beside it. Method:
-docs/explanation/agentdojo.md.
+Every user task is replayed with every injection task of its suite obeyed at once: see `_dojo_replay.py`. A
+folder of `agentdojo_policies/` has a policy for each suite. Those of `first`, `second` and `third` were
+written blind: from the tools and the user tasks, without an injection or a figure in sight. Prints one JSON
+object, and what it is at beside it. Method, and how the folders came about: docs/explanation/agentdojo.md.
 
-Run: PYTHONPATH=src PYTHON benchmarks/agentdojo.py [--suite NAME] [--only VARIANT]
+Run: PYTHONPATH=src PYTHON benchmarks/agentdojo.py [--policies NAME] [--suite NAME] [--only VARIANT]
 
 PYTHON is one that has this project's packages and `agentdojo`, which is no dependency of this project:
 
@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Final
 
 HERE: Final = Path(__file__).resolve().parent
+POLICIES: Final = HERE / "agentdojo_policies"
 if str(HERE) in sys.path:
     sys.path.remove(str(HERE))
 sys.path.append(str(HERE))  # behind the packages: this file has the name of one
@@ -38,6 +39,9 @@ def main() -> None:
     from runner.testing import FakeClassifier
 
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument(
+        "--policies", default="third", choices=sorted(each.name for each in POLICIES.iterdir())
+    )
     parser.add_argument("--suite", action="append", help="workspace, travel, banking or slack")
     parser.add_argument("--only", action="append", choices=VARIANTS)
     options = parser.parse_args()
@@ -49,7 +53,7 @@ def main() -> None:
         for suite in suites():
             if options.suite and suite.name not in options.suite:
                 continue
-            policy = change(policy_of(HERE / "agentdojo_policies" / f"{suite.name}.yaml", suite))
+            policy = change(policy_of(POLICIES / options.policies / f"{suite.name}.yaml", suite))
             score = anyio.run(measure, suite, policy, Classifier() if looks else FakeClassifier())
             total.add(score)
             parts[suite.name] = asdict(score)

@@ -149,7 +149,7 @@ def test_a_person_at_the_terminal_sees_class_destination_and_text_and_says_yes(
     assert "class C2" in shown
     assert "let this text go to remote" in shown
     assert f"which is m at {server.url}" in shown
-    assert "for 15 minutes, in this task only" in shown
+    assert "for 15 min, in this task only" in shown
     assert "codice fiscale" in shown
     assert "Type yes to let this go" in shown
     assert any(b"RSSMRA80A01F205X" in body for body in server.bodies) is left

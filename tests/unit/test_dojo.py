@@ -24,8 +24,6 @@ from runner.testing import FakeClassifier
 
 BENCHMARKS: Final = Path(__file__).resolve().parents[2] / "benchmarks"
 SUITES: Final = ("workspace", "travel", "banking", "slack")
-C3: Final = {"get_user_information"}
-"""Tools whose results are C3 as a whole."""
 ANNA: Final = "anna@studio.example"
 POLICY: Final = """
 profile: detached
@@ -230,15 +228,14 @@ def test_i8_what_is_withheld_is_not_read_and_the_variant_without_that_reads_it(
 
 
 @pytest.mark.parametrize("name", SUITES)
-def test_i1_every_policy_of_the_benchmark_denies_what_it_does_not_name(name: str) -> None:
-    """They are read as profiles are, and none of them undoes anything without asking."""
-    source = read_profile(str(BENCHMARKS / "agentdojo_policies" / f"{name}.yaml"), {})
+@pytest.mark.parametrize("folder", ["first", "second", "third", "tuned"])
+def test_i1_every_policy_of_the_benchmark_denies_what_it_does_not_name(folder: str, name: str) -> None:
+    """They are read as profiles are, none undoes anything without asking, and all say what a tool reads."""
+    source = read_profile(str(BENCHMARKS / "agentdojo_policies" / folder / f"{name}.yaml"), {})
     config = parse_config(source.data, file=source.file, locate=source.line)
     for grant in config.policy.grants:
-        undoes = grant.tool.startswith(("delete_", "cancel_", "remove_"))
-        assert (grant.approval == "ask") is undoes
+        if grant.tool.startswith(("delete_", "cancel_", "remove_")):
+            assert grant.approval == "ask"
         reads = grant.tool.startswith(("get_", "search_", "list_", "read_", "check_"))
         assert (grant.sink is None) is (reads and grant.tool != "get_webpage")
-        if grant.sink is None:
-            assert grant.reads is not None, "and all say up to which class their results are shown"
-            assert grant.reads.max_class == "C2" or grant.reads.integrity == "practice" or grant.tool in C3
+        assert grant.sink is not None or grant.reads is not None

@@ -106,11 +106,13 @@ def _missing(sink: Sink, case: Case, arguments: JsonObject, known: Known) -> tup
     """Return the critical arguments of one case that nobody vouches for.
 
     A payload is critical where it holds an address that the user did not name: whoever follows it goes there.
+    Once a person has not said yes to a call of the task, what goes to somebody else is critical in whole.
     """
+    free = frozenset[str]() if known.warned and sink.kind is SinkKind.NETWORK else sink.payload
     return tuple(
         name
         for name, value in sorted(arguments.items())
-        for critical in [name not in sink.payload or name in case]
+        for critical in [name not in free or name in case]
         if not all(
             _vouched(leaf, case.get(name, ()), known) if critical else _is_plain(leaf, known)
             for leaf in leaves(value)

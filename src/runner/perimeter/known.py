@@ -57,7 +57,10 @@ class Result:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
-    """What a task knows. `refused` are the calls that a person said no to, as `call_key` names them."""
+    """What a task knows. `refused` are the calls that nobody said yes to, as `call_key` names them.
+
+    `warned` says that somebody was there and did not say yes: the model wants something else than the user.
+    """
 
     said: str = field(default="", repr=False)
     spoken: Label = BOTTOM
@@ -65,6 +68,7 @@ class Known:
     mark: Label = BOTTOM
     calls: Mapping[str, int] = field(default_factory=dict)
     refused: frozenset[str] = frozenset()
+    warned: bool = False
     questions: int = 0
 
 
@@ -137,7 +141,7 @@ def result_of(
 class Ledger:
     """What one task keeps to tell where values come from. Only ever grows."""
 
-    __slots__ = ("_calls", "_questions", "_refused", "_results", "_said", "_spoken")
+    __slots__ = ("_calls", "_questions", "_refused", "_results", "_said", "_spoken", "_warned")
 
     def __init__(self, goal: Block) -> None:
         """Begin with `goal`: the user's words, unless its label says that it is somebody else's."""
@@ -146,6 +150,7 @@ class Ledger:
         self._results: list[Result] = []
         self._calls: Counter[str] = Counter()
         self._refused: set[str] = set()
+        self._warned = False
         self._questions = 0
 
     def known(self, mark: Label) -> Known:
@@ -157,6 +162,7 @@ class Ledger:
             mark=mark,
             calls=dict(self._calls),
             refused=frozenset(self._refused),
+            warned=self._warned,
             questions=self._questions,
         )
 
@@ -175,6 +181,7 @@ class Ledger:
         """Count a question to a person."""
         self._questions += 1
 
-    def was_refused(self, key: str) -> None:
-        """Keep that a person did not say yes to the call that `key` names."""
+    def was_refused(self, key: str, *, by_person: bool) -> None:
+        """Keep that nobody said yes to the call that `key` names, and whether a person was there to."""
         self._refused.add(key)
+        self._warned |= by_person

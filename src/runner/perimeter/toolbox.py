@@ -412,7 +412,7 @@ class SealedTools(Sealed):
         task.ledger.asked()
         yes = await ask_person(self._workshop, decision, request, task=task.id, lasts_us=APPROVAL_LASTS_US)
         if yes is None or not task.matters <= matters:
-            task.ledger.was_refused(call_key(call))
+            task.ledger.was_refused(call_key(call), by_person=self._workshop.approver is not None)
             return False
         task.admit(matters)
         task.ledger.runs(call.tool)

@@ -642,7 +642,7 @@ async def test_i1_the_question_says_class_destination_time_and_the_text_whole_an
         "class C2",
         "let this text go to scripted",
         "which is scripted-model at inproc:",
-        "for 2 minutes, in this task only",
+        "for 2 min, in this task only",
         "from tool, having read cases",
     ]
     assert shown.endswith(facts), "I1: and again where the question is"

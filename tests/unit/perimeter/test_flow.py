@@ -359,6 +359,15 @@ def test_i1_nobody_is_asked_twice_about_one_call_or_without_end() -> None:
     )
 
 
+def test_i1_after_a_no_what_goes_to_somebody_is_the_users_own_words_or_shown() -> None:
+    composed = call(to=["anna@studio.example"], body="so much for the secret plan")
+    own = call(to=["anna@studio.example"], body="anna@studio.example")
+    assert rule(granting(), composed) == PASSES
+    assert rule(granting(), composed, warned=True) == ASKS
+    assert needs_a_person(granting(), composed, Known(said=SAID, warned=True)) == ("body",)
+    assert rule(granting(), own, warned=True) == PASSES
+
+
 # --- provenance ------------------------------------------------------------------------------------------
 
 
