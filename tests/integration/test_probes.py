@@ -783,7 +783,7 @@ def test_doctor_counts_what_is_kept(tmp_path: Path, capsys: pytest.CaptureFixtur
         capsys.readouterr()
         main(["doctor", "--profile", profile, "--json"])
     checks = {each["check"]: each for each in json.loads(capsys.readouterr().out)["checks"]}
-    assert checks["backend behaviour"]["found"].startswith("1 findings kept")
+    assert checks["backend behaviour"]["found"].startswith("1 finding kept")
 
 
 # --- the real ones -------------------------------------------------------------------------------
