@@ -27,7 +27,7 @@ from runner.perimeter.flows import (
     Vouch,
 )
 from runner.perimeter.keywords import matches_whole
-from runner.perimeter.known import Known, Result, leaves
+from runner.perimeter.known import Known, Result, leaves, repeats
 from runner.perimeter.links import leads_where_named
 from runner.perimeter.named import is_named
 
@@ -106,26 +106,31 @@ def _missing(sink: Sink, case: Case, arguments: JsonObject, known: Known) -> tup
     """Return the critical arguments of one case that nobody vouches for.
 
     A payload is critical where it holds an address that the user did not name: whoever follows it goes there.
-    Once a person has not said yes to a call of the task, what goes to somebody else is critical in whole.
+    Once a person has not said yes to a call of the task, what goes to somebody else is named, or is missing.
     """
-    free = frozenset[str]() if known.warned and sink.kind is SinkKind.NETWORK else sink.payload
+    warned = known.warned and sink.kind is SinkKind.NETWORK
     return tuple(
         name
         for name, value in sorted(arguments.items())
-        for critical in [name not in free or name in case]
-        if not all(
-            _vouched(leaf, case.get(name, ()), known) if critical else _is_plain(leaf, known)
-            for leaf in leaves(value)
+        if not (
+            _is_plain(value, known)
+            if name in sink.payload and name not in case and not warned
+            else _is_vouched(value, () if warned and name in sink.payload else case.get(name, ()), known)
         )
     )
 
 
-def _is_plain(leaf: Json, known: Known) -> bool:
-    return not isinstance(leaf, str) or leads_where_named(leaf, known.said)
+def _is_plain(value: Json, known: Known) -> bool:
+    texts = (leaf for leaf in leaves(value) if isinstance(leaf, str))
+    return all(leads_where_named(text, known.said) for text in texts)
 
 
-def _vouched(leaf: Json, vouches: tuple[Vouch, ...], known: Known) -> bool:
-    return is_named(leaf, known.said) or any(_holds(vouch, leaf, known) for vouch in vouches)
+def _is_vouched(value: Json, vouches: tuple[Vouch, ...], known: Known) -> bool:
+    """Return whether somebody vouches for all that is in `value`, which says nothing twice."""
+    return not repeats(value) and all(
+        is_named(leaf, known.said) or any(_holds(vouch, leaf, known) for vouch in vouches)
+        for leaf in leaves(value)
+    )
 
 
 def _holds(vouch: Vouch, leaf: Json, known: Known) -> bool:

@@ -7,6 +7,7 @@ even if the model might have known it. Leaves verdicts to `policy.py`. Carries I
 is not the user, and knowing nothing vouches for nothing.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from enum import StrEnum
 from runner.kernel.labels import BOTTOM, Integrity, Label, join_labels
 from runner.kernel.messages import Block, Json, JsonObject
 from runner.perimeter.named import is_named
-from runner.perimeter.validate import parse_json
+from runner.perimeter.validate import parse_json, plain
 
 
 class Origin(StrEnum):
@@ -77,16 +78,32 @@ NOTHING_KNOWN = Known()
 
 
 def leaves(value: Json) -> Iterator[Json]:
-    """Yield every text, number, truth value and nothing in `value`, the names of members included."""
-    stack: list[Json] = [value]
+    """Yield every text, number, truth value and nothing in `value`, the names of members included.
+
+    A list or mapping that is empty counts as one of them, unless it is `value` itself: how such are nested
+    can tell as much as a text.
+    """
+    stack: list[Json] = [] if value in ([], {}) else [value]
     while stack:
         match stack.pop():
-            case Mapping() as members:
+            case Mapping() as members if members:
                 stack += [*members, *members.values()]
-            case (list() | tuple()) as items:
+            case (list() | tuple()) as items if items:
                 stack += items
             case leaf:
                 yield leaf
+
+
+def repeats(value: Json) -> bool:
+    """Return whether any list in `value` has one item twice: how often can tell as much as a text."""
+    match value:
+        case Mapping():
+            return any(map(repeats, value.values()))
+        case list() | tuple():
+            texts = {json.dumps(plain(each), sort_keys=True) for each in value}
+            return len(texts) < len(value) or any(map(repeats, value))
+        case _:
+            return False
 
 
 def provenance(value: Json, known: Known) -> Provenance:

@@ -44,6 +44,7 @@ SEND_SCHEMA: Final[JsonObject] = {
         "body": {"type": "string"},
         "file": {"type": "string"},
         "amount": {"type": "number"},
+        "parts": {},
     },
     "additionalProperties": False,
 }
@@ -357,6 +358,43 @@ def test_i1_nobody_is_asked_twice_about_one_call_or_without_end() -> None:
     assert (
         rule(granting(), allowed, questions=MOST_QUESTIONS, refused=frozenset({call_key(allowed)})) == PASSES
     )
+
+
+def in_empty_lists(text: str) -> list[Any]:
+    """A text as the nesting of lists in which nothing stands."""
+    return [[[[]] * (byte >> 4), [[]] * (byte & 15)] for byte in text.encode()]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [in_empty_lists("Rossi"), [[]], [{}], ["anna@studio.example"] * 2, [["anna@studio.example", []]]],
+    ids=["text", "list", "mapping", "twice", "beside"],
+)
+def test_i1_what_holds_no_text_or_one_twice_is_vouched_for_by_nobody(value: Any) -> None:
+    """The shape of a value tells as much as its words: 82 times a word that the user said is a number."""
+    made = call(to=["anna@studio.example"], parts=value)
+    said = replace(NETWORK, payload=frozenset({"parts"}))
+    assert rule(granting(), made) == ASKS
+    assert rule(granting(said), made) == PASSES
+    assert rule(granting(said), made, warned=True) == ASKS
+
+
+def test_i1_an_empty_argument_is_as_good_as_none() -> None:
+    empties: tuple[Any, ...] = ([], {})
+    for empty in empties:
+        assert rule(granting(), call(to=[], parts=empty)) == PASSES
+    assert rule(granting(), call(to=[], parts=[{"a": "anna@studio.example"}, {"a": "120"}])) == ASKS
+    listed = replace(NETWORK, cases=({"parts": (Listed(values=("a",)),)},))
+    several = [{"a": "anna@studio.example"}, {"a": "120"}]
+    assert rule(granting(listed), call(to=[], parts=several)) == PASSES, "members may have one name"
+
+
+def test_i1_after_a_no_nothing_but_the_users_words_vouches_for_what_is_said() -> None:
+    note = returned("find", ["so much for the secret plan"], by_user=True)
+    sink = replace(NETWORK, cases=({"body": (NamedSource(tool="find"),)},))
+    made = call(to=["anna@studio.example"], body="so much for the secret plan")
+    assert rule(granting(sink), made, note) == PASSES
+    assert rule(granting(sink), made, note, warned=True) == ASKS
 
 
 def test_i1_after_a_no_what_goes_to_somebody_is_the_users_own_words_or_shown() -> None:
