@@ -355,7 +355,7 @@ EXCUSED_NAMES = {
     ("perimeter/redact.py", "threading"): {"Lock"},
     ("perimeter/toolbox.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/trace/log.py", "os"): {"getpid"},
-    ("perimeter/trace/log.py", "threading"): {"Condition", "RLock", "get_ident"},
+    ("perimeter/trace/log.py", "threading"): {"Lock", "RLock", "get_ident"},
 }
 
 

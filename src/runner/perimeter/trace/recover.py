@@ -21,6 +21,7 @@ from runner.perimeter.trace.merkle import CHAIN_START, Tree, leaf_hash
 from runner.perimeter.trace.note import check_note, checkpoint, device_key_name, parse_vkey
 from runner.perimeter.trace.records import SUCCESSION, PrevLog, Recovery
 
+_RESTORE: Final = "Fix: restore the logs and the head pin from one copy, or start a new book"
 _NAME: Final = re.compile(r"([0-9]{6}|[1-9][0-9]{6,})-([0-9a-f]{32})\.jsonl")
 _FRESH: Final = ["header", "seal"]
 _FRESH_AFTER_A_BREAK: Final = ["header", "seal", "recovery", "seal"]
@@ -109,7 +110,7 @@ def read_last(store: LogStore, *, book: str, device: bytes) -> ReadLog | None:
     pin = None if raw is None else parse_pin(raw)
     if not names:
         if pin is not None:
-            raise TraceError("the book is empty but a head pin exists: its logs were removed")
+            raise TraceError(f"the book is empty but a head pin exists: its logs were removed. {_RESTORE}")
         return None
     last = _read(store, names[-1], book, device)
     if pin is not None and pin.log_no == last.log_no:
@@ -119,7 +120,7 @@ def read_last(store: LogStore, *, book: str, device: bytes) -> ReadLog | None:
     if pin is not None:
         before = _read(store, names[-2], book, device) if len(names) > 1 else None
         if before is None or before.log_no != pin.log_no:
-            raise TraceError(f"log {pin.log_no} is missing from the book")
+            raise TraceError(f"log {pin.log_no} is missing from the book. {_RESTORE}")
         check_head(before, pin.head)
     return last
 
@@ -141,17 +142,16 @@ def _check_unpinned(last: ReadLog, pin: Pin | None) -> None:
     """Check that `last` may be unknown to the pin: just created, for it grows only after its first pin."""
     expected = 0 if pin is None else pin.log_no + 1
     if last.log_no != expected or not last.fresh:
-        raise TraceError(
-            f"log {last.log_no} and the head pin disagree. Fix: restore both, or start a new book"
-        )
+        raise TraceError(f"log {last.log_no} and the head pin disagree. {_RESTORE}")
 
 
 def check_head(log: ReadLog, pinned: Head) -> None:
     """Raise `TraceError` unless `log` begins with the lines that were `pinned`."""
     if log.head.size < pinned.size:
-        raise TraceError(f"log {log.log_no} has {log.head.size} lines, but {pinned.size} were synced (I4)")
+        lines = f"log {log.log_no} has {log.head.size} lines, but {pinned.size} were synced (I4)"
+        raise TraceError(f"{lines}. {_RESTORE}")
     if log.root_at(pinned.size) != pinned.root:
-        raise TraceError(f"log {log.log_no} differs from what was synced (I4)")
+        raise TraceError(f"log {log.log_no} differs from what was synced (I4). {_RESTORE}")
 
 
 def _read(store: LogStore, name: str, book: str, device: bytes) -> ReadLog:
