@@ -57,13 +57,14 @@ class Stage:
             text = text.replace(word, str(server.port))
         return text
 
-    def fetch(self, url: str) -> ToolReply:
+    def fetch(self, url: str, *, start_line: int = 1) -> ToolReply:
         """Return what comes of a call for `url`, which the user named."""
-        return anyio.run(self._fetch, url)
+        return anyio.run(self._fetch, url, start_line)
 
-    async def _fetch(self, url: str) -> ToolReply:
+    async def _fetch(self, url: str, start_line: int) -> ToolReply:
         async with self.rt.perimeter.task(f"What does {url} say?") as task:
-            call = ToolCall(tool="web_fetch", arguments={"url": url}, origin=task.goal)
+            arguments: dict[str, Any] = {"url": url, "start_line": start_line}
+            call = ToolCall(tool="web_fetch", arguments=arguments, origin=task.goal)
             return await self.rt.tools.call(call, task=task)
 
     @property
@@ -157,9 +158,11 @@ def test_i5_a_header_of_its_own_carries_it_as_it_is(monkeypatch: pytest.MonkeyPa
         assert here.fetch(here.url + "/a").status == "ok"
         assert f"\r\nX-Api-Key: {TOKEN}\r\n".encode() in here.first.received[0]
         assert b"Authorization" not in here.first.received[0]
-    with stage(monkeypatch, {"/a": page("x")}, header="Authorization", token="Basic bWU6b3Blbg==") as here:
+    with stage(
+        monkeypatch, {"/a": page("x")}, header="Authorization", token="Basic bWU6b3Blbi1zZXNhbWU="
+    ) as here:
         assert here.fetch(here.url + "/a").status == "ok"
-        assert b"\r\nAuthorization: Basic bWU6b3Blbg==\r\n" in here.first.received[0]
+        assert b"\r\nAuthorization: Basic bWU6b3Blbi1zZXNhbWU=\r\n" in here.first.received[0]
 
 
 def test_i5_beside_the_paths_of_its_entry_a_host_is_asked_as_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -276,9 +279,47 @@ def test_i5_a_page_that_repeats_it_is_not_shown(name: str, monkeypatch: pytest.M
         assert reply.excerpts == ()
 
 
-def test_i5_nor_is_one_of_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
-    with stage(monkeypatch, {"/a": ECHOES["in the text"]}) as here:
-        assert here.fetch(f"https://{OTHER}:{here.second.port}/a").rule == "credential-in-page"
+def test_i5_nor_where_the_host_that_has_it_led(monkeypatch: pytest.MonkeyPatch) -> None:
+    with stage(monkeypatch, {"/b": ECHOES["in the text"]}) as here:
+        here.first.pages["/a"] = redirect(f"https://{OTHER}:{here.second.port}/b")
+        assert here.fetch(here.url + "/a").rule == "credential-in-page"
+
+
+def test_i5_a_stranger_learns_from_no_denial_what_a_credential_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page of guesses, and an address with one, pass whether one of them is right or not."""
+    for guess in (TOKEN, "x" * len(TOKEN)):
+        with stage(monkeypatch, {"/a": page(f"<p>guesses: {guess}"), "/b": page("x")}) as here:
+            stranger = f"https://{OTHER}:{here.second.port}"
+            here.second.pages["/next"] = redirect(f"/b?guess={quote(guess, safe='')}")
+            assert [here.fetch(stranger + path).status for path in ("/a", "/next")] == ["ok", "ok"]
+            assert here.second.targets[1:] == ["/next", f"/b?guess={quote(guess, safe='')}"]
+            asked = here.fetch(f"{stranger}/b?guess={quote(guess, safe='')}")
+            assert (asked.rule == "credential-in-address") is (guess == TOKEN)
+
+
+def test_i5_no_window_of_lines_shows_a_part_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dump of the request, whose first lines one call shows and whose others the next."""
+    head = f"GET /a HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
+    dump = [f"{at:08x}: {head[at : at + 16].hex(' ', 2)}" for at in range(0, len(head), 16)]
+    begins = next(at for at, _ in enumerate(dump) if TOKEN[:3].encode() in head[at * 16 : at * 16 + 16])
+    for text, starts in (
+        ("\n".join(["a line"] * 300 + dump), (302 + begins - 200, 302 + begins)),
+        ("y" * 9_985 + " " + base64.b64encode(f"Bearer {TOKEN}".encode()).decode(), (6, 26)),
+    ):
+        with stage(monkeypatch, {"/a": page(text, kind="text/plain")}) as here:
+            for start in starts:
+                assert here.fetch(here.url + "/a", start_line=start).rule == "credential-in-page"
+
+
+def test_i5_a_page_that_its_host_packs_beyond_reading_is_shown_only_where_it_has_no_credential(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    packed = b"hello"
+    for _ in range(5):
+        packed = base64.b64encode(packed * 4)
+    with stage(monkeypatch, {"/a": page(packed, kind="text/plain")}) as here:
+        assert here.fetch(here.url + "/a").rule == "credential-in-page"
+        assert here.fetch(f"https://{OTHER}:{here.second.port}/a").rule != "credential-in-page"
 
 
 @pytest.mark.parametrize("said", ["bWU6b3Blbi1zZXNhbWU=", "open-sesame"])
@@ -397,6 +438,20 @@ def test_i5_every_credential_that_is_missing_is_a_mistake_at_its_line(
     monkeypatch.setenv("ARCHIVE", TOKEN)
     token_file(tmp_path)
     construct(file)
+
+
+def test_i5_a_credential_that_a_page_may_hold_by_chance_is_a_mistake(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = profile_of(tmp_path, "cases")
+    token_file(tmp_path)
+    monkeypatch.setenv("ARCHIVE", "avocado")
+    with pytest.raises(ConfigError, match="too short to be told from a word") as caught:
+        open_profile(file)
+    assert [(each.where, each.line) for each in caught.value.mistakes] == [
+        ("policy.grants.1.hosts.1.credential", 11)
+    ]
+    assert "avocado" not in str(caught.value)
 
 
 def test_i5_a_device_key_is_no_credential_of_a_page(home: Path) -> None:

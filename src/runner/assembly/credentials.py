@@ -8,6 +8,7 @@ Owns that each reference is read once, since a variable is gone then. Leaves rea
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from runner.assembly.blame import blame_of
 from runner.assembly.places import Places, read_from
@@ -17,8 +18,11 @@ from runner.kernel.config import Config
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.ports import Credential
 from runner.perimeter.grants import Where
-from runner.perimeter.logins import NOBODY, Logins
+from runner.perimeter.logins import NOBODY, SHORTEST, Logins, is_told_apart
 from runner.perimeter.policy import Policy
+
+_TOO_SHORT: Final = "it is too short to be told from a word of a page that repeats it"
+_LONGER: Final = f"let its token, or the password at its end, be {SHORTEST} characters or longer"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +65,14 @@ def _tokens(config: Config, source: ProfileSource, places: Places) -> dict[str, 
     tokens: dict[str, str] = {}
     mistakes: list[Mistake] = []
     for where, reference in _references(config):
-        if reference in tokens:
-            continue
         try:
-            tokens[reference] = _token(reference, where, source, places)
+            if reference not in tokens:
+                tokens[reference] = _token(reference, where, source, places)
         except ConfigError as error:
             mistakes += error.mistakes
+            continue
+        if where[0] == "policy" and not is_told_apart(tokens[reference]):
+            mistakes.append(blame_of(source)(where, _TOO_SHORT, _LONGER))
     if mistakes:
         raise ConfigError(mistakes)
     return tokens

@@ -453,8 +453,11 @@ class WebTool(Tool, Protocol):
         Raises `ToolError` for what is no page.
         """
 
-    def text(self, answer: Answer) -> str:
-        """Return the whole text of `answer` as its host wrote it, markup and all; raise as `read` does."""
+    def texts(self, url: Url, answer: Answer) -> Sequence[str]:
+        """Return the whole text of the `answer` of `url`, as its host wrote it, and as `read` may show it.
+
+        Raises as `read` does.
+        """
 
 
 # --- the record --------------------------------------------------------------------------------------

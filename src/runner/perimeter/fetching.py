@@ -8,6 +8,7 @@ I5: a credential is added once a request was let go, and never after a redirect 
 the record and what a denial says name no host, no path and nothing that a server said.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol, assert_never
@@ -22,7 +23,7 @@ from runner.kernel.labels import DataClass, Label
 from runner.kernel.ports import Credential, GrantedCall, Locality, ToolOutput, Transport, WebTool
 from runner.kernel.web import Url, follow, place_of
 from runner.perimeter.fixed import fixed_wire
-from runner.perimeter.logins import NOBODY, Logins
+from runner.perimeter.logins import NOBODY, Logins, stand_in
 from runner.perimeter.policy import ToolGrant
 from runner.perimeter.release import BackendTerms
 from runner.perimeter.task import Task
@@ -121,9 +122,21 @@ async def fetch(gate: PageGate, what: Fetch, task: Task) -> ToolOutput:
 
     Raises `PageDenied` when a request was not let go, which is on record as a send; `ToolError` when no page
     came; `TraceError` when something could not be recorded, and then nothing was sent.
+
+    Once a server has led away from where it was asked, what follows is asked as nobody. What a server said is
+    compared with what was sent on the way to it only, so no stranger learns of a credential from a denial.
+    The first address is compared with every one: whoever composed it, no server did.
     """
     url, denial, redirects, led_away = what.url, None, 0, False
-    while (answer := await _ask(gate, what, url, task, denial=denial, led_away=led_away)).status in REDIRECTS:
+    logins, sent = _logins(gate), list[Credential]()
+    while True:
+        if stand_in(sent if redirects else logins.every, str(url)):
+            denial = _IN_ADDRESS
+        credential = None if led_away else logins.credential_for(url)
+        answer = await _ask(gate, what, url, task, denial=denial, credential=credential)
+        sent += [] if credential is None else [credential]
+        if answer.status not in REDIRECTS:
+            break
         before, redirects = url, redirects + 1
         url = _led_to(gate, what, before, answer, task)
         led_away = led_away or url.address != before.address
@@ -131,20 +144,18 @@ async def fetch(gate: PageGate, what: Fetch, task: Task) -> ToolOutput:
             denial = "redirect-to-plain-http"
         elif redirects > MOST_REDIRECTS:
             denial = "too-many-redirects"
-    return await anyio.to_thread.run_sync(
-        partial(_read, what, url, answer, _logins(gate)), abandon_on_cancel=True
-    )
+    return await anyio.to_thread.run_sync(partial(_read, what, url, answer, sent), abandon_on_cancel=True)
 
 
-def _read(what: Fetch, url: Url, answer: Answer, logins: Logins) -> ToolOutput:
-    """Return what the tool reads in `answer`, in which no credential stands.
+def _read(what: Fetch, url: Url, answer: Answer, sent: Sequence[Credential]) -> ToolOutput:
+    """Return what the tool reads in `answer`, in all of which no credential stands that was `sent` for it.
 
-    Raises `PageDenied` where one does, and `ToolError`.
+    Raises `PageDenied` where one does, or might in what nobody reads; and `ToolError`.
     """
     output = what.tool.read(what.call, url, answer)
-    if logins.by_place:
+    if sent:
         quotable = "\n".join(excerpt.text for excerpt in output.excerpts)
-        if logins.stand_in(output.text, quotable, whole=what.tool.text(answer)):
+        if stand_in(sent, *what.tool.texts(url, answer), output.text, quotable, unread=True):
             raise PageDenied(_IN_PAGE)
     return output
 
@@ -166,15 +177,12 @@ def _led_to(gate: PageGate, what: Fetch, url: Url, answer: Answer, task: Task) -
 
 
 async def _ask(
-    gate: PageGate, what: Fetch, url: Url, task: Task, *, denial: str | None, led_away: bool
+    gate: PageGate, what: Fetch, url: Url, task: Task, *, denial: str | None, credential: Credential | None
 ) -> Answer:
     """Return the answer of `url`, if it may be asked: `denial` says why it may not, whatever else is judged.
 
-    Where a server has `led_away` from where it was asked, `url` is asked as nobody. Raises as `fetch`.
+    `credential` goes with it. Raises as `fetch`.
     """
-    logins = _logins(gate)
-    if logins.stand_in(str(url)):
-        denial = _IN_ADDRESS
     wire = fixed_wire(what.tool.request(url))
     name = what.tool.spec.name
     decision = gate.release_page(wire, what.label, name, url)
@@ -187,7 +195,6 @@ async def _ask(
         case Denied(reason=reason):
             raise PageDenied(reason)
         case Allowed() | Redacted():
-            credential = None if led_away else logins.credential_for(url)
             return await _send(gate, decision.wire, sent, task, credential)
         case _:
             assert_never(decision)

@@ -9,9 +9,10 @@ folders and what may leave by inference to `widening.py`. Serves I1.
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias, assert_never
 
-from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.language import how_many
+from runner.kernel.ports import Effect
 from runner.kernel.web import Login, Place, is_prefix
+from runner.perimeter.effects import own_label
 from runner.perimeter.flow import is_beneath, same
 from runner.perimeter.flows import (
     Case,
@@ -30,20 +31,18 @@ from runner.perimeter.flows import (
 
 Told: TypeAlias = tuple[str, str]
 """What is permitted, and what was in its place."""
-_UNSAID: Final = Reads(data_class=DataClass.C2, integrity=Integrity.UNTRUSTED)
-"""What a tool's results count for when its grant does not say."""
 _ANYTHING: Final = Limits()
 
 
-def loosened(tool: str, was: Flow, now: Flow) -> Iterator[Told]:
-    """Yield what `now` lets `tool` be given, or called, that `was` did not."""
+def loosened(tool: str, was: Flow, now: Flow, *, effect: Effect) -> Iterator[Told]:
+    """Yield what `now` lets `tool`, of the kind `effect`, be given, or called, that `was` did not."""
     for name, limits in sorted(was.limits.items()):
         for what in _of_limits(limits, now.limits.get(name, _ANYTHING)):
             yield f"{tool} may be given {name} {what}", "a limit on it"
     yield from _of_logins(tool, _places(was), _places(now))
     if was.calls is not None and (now.calls is None or now.calls > was.calls):
         yield f"{tool} may be called {_times(now.calls)} in a task", _times(was.calls)
-    before, after = was.reads or _UNSAID, now.reads or _UNSAID
+    before, after = _reads(was, effect), _reads(now, effect)
     if after.data_class < before.data_class:
         yield f"what {tool} returns counts as class {after.data_class.name}", before.data_class.name
     if after.integrity > before.integrity:
@@ -67,6 +66,11 @@ def sink_in_words(sink: Sink | None) -> str:
     free = ", ".join(sorted(sink.payload))
     chosen = f", the model choosing {free}" if free else ""
     return f"; it carries content up to class {sink.ceiling.name} to {sink.kind.value}{chosen}"
+
+
+def _reads(flow: Flow, effect: Effect) -> Reads:
+    """Return what a tool's results count for: what its grant says, or what they do when it does not."""
+    return flow.reads or Reads(data_class=own_label(effect, (), None).data_class)
 
 
 def _times(calls: int | None) -> str:
@@ -119,7 +123,7 @@ def _of_logins(tool: str, was: Sequence[Place], now: Sequence[Place]) -> Iterato
         here = [old for old in was if (old.host, old.port) == (place.host, place.port)]
         if place.login is None or any(old.login == place.login and _covers(old, place) for old in here):
             continue
-        logins = dict.fromkeys(_login_in_words(old.login) for old in here if old.login is not None)
+        logins = dict.fromkeys(login_in_words(old) for old in here if old.login is not None)
         yield (
             f"{tool} may log in to {login_in_words(place)}",
             ", ".join(logins) or "without a credential",

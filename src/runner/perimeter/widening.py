@@ -155,7 +155,7 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
             does = _WRITES.get(tool, "write what it likes") if grant.effect is Effect.WRITE else "be called"
             yield _Difference(permits=f"{tool} may {does}{asks}: {words}")
             yield from _programs(grant, replace(grant, binaries=None))
-            for permits, _ in loosened(tool, FREE, grant.flow):
+            for permits, _ in loosened(tool, FREE, grant.flow, effect=grant.effect):
                 yield _Difference(permits=permits)
             continue
         if was.ask and not grant.ask:
@@ -167,7 +167,7 @@ def _grants(old: Policy, new: Policy) -> Iterator[_Difference]:
         for root in grant.roots:
             yield from _root(grant, root, was)
         yield from _programs(grant, was)
-        for permits, place in loosened(tool, was.flow, grant.flow):
+        for permits, place in loosened(tool, was.flow, grant.flow, effect=grant.effect):
             yield _Difference(permits=permits, place=place)
 
 

@@ -441,17 +441,23 @@ LOGINS: Final[dict[str, tuple[Any, Any, str]]] = {
     "another": (
         at(),
         at(credential="file:/k/two"),
-        "a.example.org with the credential file:/k/two; before: the credential env:ONE",
+        "a.example.org with the credential file:/k/two; before: a.example.org with the credential env:ONE",
     ),
     "another header": (
         at(),
         at(header="X-Key"),
-        ("a.example.org with the credential env:ONE in the header X-Key; before: the credential env:ONE"),
+        (
+            "a.example.org with the credential env:ONE in the header X-Key; "
+            "before: a.example.org with the credential env:ONE"
+        ),
     ),
     "more paths": (
         at(paths=["/x"]),
         at(paths=["/x", "/y"]),
-        "a.example.org below /x, /y with the credential env:ONE; before: the credential env:ONE",
+        (
+            "a.example.org below /x, /y with the credential env:ONE; "
+            "before: a.example.org below /x with the credential env:ONE"
+        ),
     ),
     "another port": (
         at(),
@@ -467,6 +473,17 @@ def test_i5_where_a_tool_newly_logs_in_is_said(name: str) -> None:
     old, new = logging_in(before), logging_in(after)
     assert f"web_fetch may log in to {words}" in newly_permitted(old, new)
     assert not [each for each in newly_permitted(new, new) if "log in" in each]
+
+
+def test_i8_what_pages_count_for_is_compared_with_what_they_do_where_the_grant_says_nothing() -> None:
+    """Pages are C0 then, and not C2 as what any other tool returns."""
+    bare, said = (
+        asking_for_pages(["a.example.org"]),
+        asking_for_pages(["a.example.org"], reads={"class": "C2"}),
+    )
+    assert newly_permitted(said, bare) == ("what web_fetch returns counts as class C0; before: C2",)
+    assert newly_permitted(bare, said) == ()
+    assert no_longer_permitted(bare, said) == ("what web_fetch returns counts as class C0; now: C2",)
 
 
 def test_i5_a_login_that_is_gone_or_covers_less_permits_nothing() -> None:

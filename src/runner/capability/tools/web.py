@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from runner.capability.tools.htmltext import seen_line, text_of_page
+from runner.capability.tools.htmltext import Page, seen_line, text_of_page
 from runner.capability.tools.pages import (
     LINES_AT_ONCE,
     Piece,
@@ -98,21 +98,31 @@ class WebFetch:
         if answer.status != 200:  # noqa: PLR2004 - RFC 9110, section 15.3.1
             raise ToolError(f"the page is not there: its host answered {answer.status}")
         first = parse_whole(call.arguments, "start_line", default=1)
-        text = self.text(answer)
-        if _kind_of(answer)[0] not in _HTML:
-            lines = [seen_line(line) for line in split_lines(text)]
-            return _shown(str(url), lines, (), first)
-        page = text_of_page(text, lambda reference: _link(url, reference))
+        page = _page(url, answer, _text(answer))
         return _shown(str(url), page.lines, page.links, first)
 
-    def text(self, answer: Answer) -> str:
-        """Return the whole text of `answer`, markup and all; raise `ToolError`."""
-        _, charset = _kind_of(answer)
-        return _decoded(_unpacked(answer), charset)
+    def texts(self, url: Url, answer: Answer) -> Sequence[str]:
+        """Return the whole text of `answer`, and all that is shown of it; raise `ToolError`."""
+        text = _text(answer)
+        page = _page(url, answer, text)
+        return text, "\n".join((*page.lines, *page.links))
 
     def run(self, call: GrantedCall) -> ToolOutput:  # noqa: ARG002 - the port
         """Raise `ToolError`: this tool has no way out of its own."""
         raise ToolError(f"{NAME} asks for pages by way of the perimeter only")
+
+
+def _text(answer: Answer) -> str:
+    """Return the whole text of `answer`, markup and all; raise `ToolError`."""
+    _, charset = _kind_of(answer)
+    return _decoded(_unpacked(answer), charset)
+
+
+def _page(url: Url, answer: Answer, text: str) -> Page:
+    """Return all that is shown of `text`, that of the `answer` of `url`; raise `ToolError`."""
+    if _kind_of(answer)[0] in _HTML:
+        return text_of_page(text, lambda reference: _link(url, reference))
+    return Page(lines=tuple(seen_line(line) for line in split_lines(text)), links=())
 
 
 def _link(url: Url, reference: str) -> str | None:
