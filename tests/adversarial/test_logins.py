@@ -302,11 +302,13 @@ def test_i5_no_window_of_lines_shows_a_part_of_it(monkeypatch: pytest.MonkeyPatc
     head = f"GET /a HTTP/1.1\r\nAuthorization: Bearer {TOKEN}\r\n".encode()
     dump = [f"{at:08x}: {head[at : at + 16].hex(' ', 2)}" for at in range(0, len(head), 16)]
     begins = next(at for at, _ in enumerate(dump) if TOKEN[:3].encode() in head[at * 16 : at * 16 + 16])
-    for text, starts in (
-        ("\n".join(["a line"] * 300 + dump), (302 + begins - 200, 302 + begins)),
-        ("y" * 9_985 + " " + base64.b64encode(f"Bearer {TOKEN}".encode()).decode(), (6, 26)),
+    echo = base64.b64encode(f"Bearer {TOKEN}".encode()).decode()
+    marked = "<p>a line" * 199 + "<p>" + "." * 374 + echo[:34] + "<b></b>" + echo[34:]
+    for text, kind, starts in (
+        ("\n".join(["a line"] * 300 + dump), "text/plain", (302 + begins - 200, 302 + begins)),
+        (marked, "text/html", (1, 201)),
     ):
-        with stage(monkeypatch, {"/a": page(text, kind="text/plain")}) as here:
+        with stage(monkeypatch, {"/a": page(text, kind=kind)}) as here:
             for start in starts:
                 assert here.fetch(here.url + "/a", start_line=start).rule == "credential-in-page"
 

@@ -135,6 +135,14 @@ def test_i5_a_long_text_is_read_to_its_end_and_over_every_edge(at: int) -> None:
     assert not stand_in(sent(), f"{text[:at]} {echo[:20]} {text[at:]}", unread=True)
 
 
+def test_i5_the_edge_of_a_piece_of_a_text_cuts_nothing() -> None:
+    """The first piece ends within these places, and they are closer together than an echo is long."""
+    echo = base64.b64encode(f"Bearer {TOKEN}".encode()).decode()
+    text = "a line of words.\n" * 4_200
+    for at in range(66_000, 68_000, len(echo) // 2):
+        assert stand_in(sent(), f"{text[:at]} {echo} {text[at:]}")
+
+
 def test_i5_what_nobody_reads_counts_where_it_is_said_to() -> None:
     packed = TOKEN
     for _ in range(5):
