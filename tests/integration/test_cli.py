@@ -135,7 +135,7 @@ def test_json_is_one_object_with_the_documented_members(practice: Practice) -> N
     data = json.loads(done.stdout)
     assert list(data) == [
         *("answer", "stop", "found", "class", "evidence", "steps", "tokens", "task", "trace", "detail"),
-        *("confirmed", "unread", "notes"),
+        *("confirmed", "unread", "not_whole", "notes"),
     ]
     assert (data["answer"], data["stop"], data["found"], data["class"]) == (ANSWER, "answered", True, "C2")
     assert data["evidence"] == [{"file": "files/avviso.txt", "page": None, "line": 3, "quote": LINE}]
@@ -250,8 +250,26 @@ def test_i1_a_call_that_must_be_approved_is_refused_without_a_terminal(practice:
     done = practice.ask(profile=practice.profile(grant=", approval: ask"))
     assert "not approved: there is no terminal to ask about search_text" in done.stderr
     shown = practice.akaion("trace", "show").stdout
-    assert re.search(r"approval +refused", shown)
+    assert re.search(r"approval +nobody to ask", shown)
     assert "tool_call" not in shown
+    (listed,) = json.loads(practice.akaion("runs", "--json").stdout)["runs"]
+    assert (listed["approvals"], listed["denials"]) == ({"nobody to ask": 1}, 1)
+    said = practice.akaion("runs", "show", listed["task"]).stdout
+    assert re.search(r"Denied +nobody to ask 1\n", said), "as many as were not run"
+    assert "denied: search_text 1" in said
+
+
+def test_i9_a_record_of_no_terminal_says_that_nobody_was_asked(practice: Practice) -> None:
+    """A refusal is a person's act, and counts against the task: nobody was there to say no."""
+    for words in (("run", QUESTION), ("chat",)):
+        done = practice.akaion(
+            *words, "--profile", str(practice.profile(grant=", approval: ask")), stdin=QUESTION
+        )
+        assert "not approved: there is no terminal to ask about search_text" in done.stderr
+    logs = json.loads(practice.akaion("trace", "show", "--json").stdout)["logs"]
+    answers = [each["body"] for log in logs for each in log["records"] if each["kind"] == "approval"]
+    assert [(each["by"], each["granted"]) for each in answers] == [("none", False)] * 2
+    assert practice.verify()["verdict"] == "PASS"
 
 
 @pytest.mark.parametrize(("typed", "granted"), [("yes", True), ("y", False), ("", False)])
@@ -264,6 +282,7 @@ def test_i1_a_person_at_the_terminal_approves_with_a_whole_yes(
     shown = practice.akaion("trace", "show", "--json").stdout
     kinds = {record["kind"]: record for record in json.loads(shown)["logs"][0]["records"]}
     assert kinds["approval"]["body"]["granted"] is granted
+    assert kinds["approval"]["body"]["by"] == "user"
     assert ("tool_call" in kinds) is granted
 
 

@@ -140,6 +140,7 @@ def _result(session: Session, draft: Draft | None, stop: StopReason, detail: str
         detail=detail,
         confirmed=draft is not None and draft.confirmed,
         unread=session.unread,
+        not_whole=session.not_whole,
     )
 
 

@@ -11,7 +11,17 @@ from dataclasses import dataclass
 from typing import Final, TypeGuard
 
 from runner.agent.progress import ProgressGuard
-from runner.agent.steps import Budget, Event, EventKind, FailedStep, Step, Stop, StopReason, ToolStep
+from runner.agent.steps import (
+    UNAPPROVED,
+    Budget,
+    Event,
+    EventKind,
+    FailedStep,
+    Step,
+    Stop,
+    StopReason,
+    ToolStep,
+)
 from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, RequestRefused, TransportError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.language import how_many
@@ -24,8 +34,6 @@ from runner.perimeter.toolbox import SealedTools, ToolReply
 
 INVALID: Final = "the model's replies stayed invalid"
 """What is said of a run that ends since no reply could be used."""
-_UNAPPROVED: Final = "not approved"
-"""What is said of a call that needed a yes and got none: no rule denied it."""
 SAYS_NO_TO_THE_FORM: Final = frozenset({400, 422, 500, 501})
 """Statuses with which a runtime refuses tools or a schema, or loses a reply that breaks its own format.
 
@@ -82,6 +90,8 @@ class Session:
         """How calls are asked for, in order; see `find_tiers`. A run that fell from one does not go back."""
         self.unread = 0
         """How many files could not be read as text, in the call that met most of them."""
+        self.not_whole = 0
+        """How many documents were searched of which a part could not be read, counted likewise."""
         self._client = client
         self._sealed_tools = tools
         self._budget = budget
@@ -185,10 +195,12 @@ class Session:
         )
         self.steps.append(ToolStep(tool=tool, arguments=shown, status=reply.status))
         if reply.status == "denied":
-            self._denied.append(reply.rule or _UNAPPROVED)
+            self._denied.append(reply.rule or UNAPPROVED)
         self.unread = max(self.unread, reply.unread)
+        self.not_whole = max(self.not_whole, reply.not_whole)
         self.read.append((reply.block, reply.excerpts))
-        self._tell("result", reply.status)
+        unapproved = reply.status == "denied" and not reply.rule
+        self._tell("result", UNAPPROVED if unapproved else reply.status)
         return reply
 
     def newest(self) -> tuple[Block, tuple[Excerpt, ...]]:

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias
 
 from runner.kernel.errors import RunnerError
 from runner.kernel.labels import DataClass
-from runner.kernel.language import not_text
+from runner.kernel.language import not_text, not_whole
 from runner.kernel.messages import JsonObject
 from runner.kernel.tiers import CallFailure, Tier
 
@@ -87,6 +87,8 @@ class FailedStep:
 
 
 Step: TypeAlias = ToolStep | FailedStep
+UNAPPROVED: Final = "not approved"
+"""What is said of a call that needed a yes and got none: no rule denied it."""
 EventKind: TypeAlias = Literal["thinking", "text", "call", "result"]
 
 
@@ -97,7 +99,8 @@ class RunResult:
     `answer` is text for a person; `evidence` holds only quotes that were checked against what was read;
     `data_class` is the class of the answer; `tokens` counts prompt and completion as reported. `confirmed`
     says whether the file of the evidence, read again, gave the same. `unread` counts the files that could
-    not be read as text, and so were not searched, in the call that met most of them.
+    not be read as text, and so were not searched, in the call that met most of them; `not_whole`, likewise,
+    documents of which pages or attachments could not be read.
     """
 
     answer: str = field(repr=False)
@@ -110,12 +113,15 @@ class RunResult:
     detail: str = ""
     confirmed: bool = False
     unread: int = 0
+    not_whole: int = 0
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a person must know beside the answer, in our words: no names, which are content."""
-        notes = () if self.confirmed or not self.evidence else (UNCONFIRMED,)
-        return (*notes, not_text(self.unread)) if self.unread else notes
+        unconfirmed = [UNCONFIRMED] if self.evidence and not self.confirmed else []
+        unread = [not_text(self.unread)] if self.unread else []
+        partly = [not_whole(self.not_whole)] if self.not_whole else []
+        return (*unconfirmed, *unread, *partly)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -207,3 +207,9 @@ def how_many(count: int, noun: str) -> str:
 def not_text(count: int) -> str:
     """Return what is said, to models and people, of `count` files that are no text."""
     return f"{how_many(count, 'file')} could not be read as text"
+
+
+def not_whole(count: int) -> str:
+    """Return what is said, to models and people, of `count` documents of which a part could not be read."""
+    documents = "1 document has" if count == 1 else f"{count:,} documents have"
+    return f"{documents} pages or attachments that could not be read: akaion index names them"

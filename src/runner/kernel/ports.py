@@ -406,12 +406,14 @@ class Excerpt:
 class ToolOutput:
     """What a tool returns: `text` for the model; `excerpts` are lines that may be quoted as evidence.
 
-    `unread` counts the files that it came upon and could not read as text.
+    `unread` counts the files that it came upon and could not read as text, `not_whole` the documents of
+    which it could not read all pages or attachments.
     """
 
     text: str = field(repr=False)
     excerpts: tuple[Excerpt, ...] = ()
     unread: int = 0
+    not_whole: int = 0
 
 
 class Tool(Protocol):

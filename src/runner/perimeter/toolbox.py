@@ -73,15 +73,16 @@ UNBOUNDED: Final = Deny(
 class ToolReply:
     """What came of a call: `block` is the text for the model, `excerpts` are lines it may quote.
 
-    `unread` counts the files that the tool came upon and could not read as text, `withheld` the texts of its
-    result that the grant keeps from the task. `rule` is the rule of the policy that denied the call, as it is
-    on record; empty for any other reply.
+    `unread` counts the files that the tool came upon and could not read as text, `not_whole` the documents
+    that it could not read all of, `withheld` the texts of its result that the grant keeps from the task.
+    `rule` is the rule of the policy that denied the call, as it is on record; empty for any other reply.
     """
 
     status: Literal["ok", "error", "denied"]
     block: Block
     excerpts: tuple[Excerpt, ...] = field(default=(), repr=False)
     unread: int = 0
+    not_whole: int = 0
     withheld: int = 0
     rule: str = ""
 
@@ -328,6 +329,7 @@ class SealedTools(Sealed):
             block=block,
             excerpts=output.excerpts,
             unread=output.unread,
+            not_whole=output.not_whole,
             rule=rule,
             withheld=withheld,
         )

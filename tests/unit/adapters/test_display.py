@@ -2,6 +2,7 @@
 """What is shown: results, progress, questions. Foreign text is inert, and a log holds no content (I12)."""
 
 import io
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -12,7 +13,7 @@ from rich.console import Console
 
 from runner.adapters.cli import approver
 from runner.adapters.cli.answer import describe_stop, print_result, result_data
-from runner.adapters.cli.approver import TerminalApprover
+from runner.adapters.cli.approver import TerminalApprover, approver_at, saying_unasked
 from runner.adapters.cli.exits import MEANING, Status, status_of
 from runner.adapters.cli.progress import LiveProgress, PlainProgress, progress_on
 from runner.agent.steps import Event, Evidence, FailedStep, RunResult, StopReason, ToolStep
@@ -176,11 +177,11 @@ class Keyboard(io.StringIO):
         return self._terminal
 
 
-def ask(typed: str, *, terminal: bool = True) -> bool:
+def ask(typed: str) -> bool:
     request = ApprovalRequest(
         tool="send_mail", data_class=DataClass.C2, rendering="class C2\ntool 'send_mail'\n\x1b[2J[bold]x"
     )
-    return anyio.run(TerminalApprover(answers=Keyboard(typed, terminal=terminal)).approve, request)
+    return anyio.run(TerminalApprover(answers=Keyboard(typed)).approve, request)
 
 
 @pytest.mark.parametrize(
@@ -219,11 +220,27 @@ def test_i1_a_question_cannot_be_imitated_by_what_it_is_about(
 
 
 @pytest.mark.parametrize("mode", ["no keyboard", "no screen"])
-def test_i7_without_a_terminal_on_both_sides_the_answer_is_no(
-    mode: Literal["no keyboard", "no screen"],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_i7_without_a_terminal_on_both_sides_nobody_is_asked(
+    mode: Literal["no keyboard", "no screen"], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TTY_COMPATIBLE", "1" if mode == "no keyboard" else "0")
-    assert ask("yes\n", terminal=mode == "no screen") is False
-    assert "not approved: there is no terminal to ask about send_mail" in capsys.readouterr().err
+    assert approver_at(Keyboard("yes\n", terminal=mode == "no screen"), pause=nullcontext) is None
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    assert isinstance(approver_at(Keyboard("yes\n"), pause=nullcontext), TerminalApprover)
+
+
+def test_a_call_that_nobody_could_approve_is_named_once_and_another_denial_is_not(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told: list[Event] = []
+    on_event = saying_unasked(told.append)
+    events = [
+        Event(kind="call", text='send_mail {"to": "Rossi"}'),
+        Event(kind="result", text="not approved"),
+        Event(kind="call", text="read_file {}"),
+        Event(kind="result", text="denied"),
+    ]
+    for event in events:
+        on_event(event)
+    assert told == events
+    assert capsys.readouterr().err == "not approved: there is no terminal to ask about send_mail\n"

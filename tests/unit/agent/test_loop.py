@@ -14,6 +14,7 @@ from runner.agent.steps import Budget, FailedStep, StopReason, ToolStep
 from runner.kernel.errors import BackendError, LoopError, ToolError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass
+from runner.kernel.language import not_whole
 from runner.kernel.ports import Effect, Excerpt, ToolOutput
 from runner.testing import FakeClassifier, FakeTool, Truncated, first_instance
 
@@ -426,6 +427,17 @@ def test_files_that_are_no_text_are_counted_in_the_result(make_world: Any, grant
     result = loop_over(world, tool).run("When is the meeting?")
     assert (result.stop, result.unread) == (StopReason.NOT_FOUND, 2)
     assert result.notes == ("2 files could not be read as text",)
+
+
+def test_documents_that_were_read_in_part_are_counted_in_the_result(make_world: Any, grant: Any) -> None:
+    """What is looked for may stand on a page that nothing could read: a person must know, hits or none."""
+    for found, count in ((LINES, 1), ((), 3)):
+        tool = searcher(ToolOutput(text="Monday", excerpts=found, not_whole=count))
+        world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool)})
+        result = loop_over(world, tool).run("When is the meeting?")
+        partly = not_whole(count)
+        assert (result.not_whole, result.notes[-1]) == (count, partly)
+        assert partly.startswith("1 document has pages" if count == 1 else "3 documents have pages")
 
 
 def test_a_denied_search_ends_the_run_and_says_so_once(make_world: Any, grant: Any) -> None:

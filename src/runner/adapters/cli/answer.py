@@ -104,6 +104,7 @@ def result_data(result: RunResult, trace: Path) -> dict[str, Any]:
         "detail": result.detail,
         "confirmed": result.confirmed,
         "unread": result.unread,
+        "not_whole": result.not_whole,
         "notes": list(result.notes),
     }
 

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A person at the terminal, asked before a call whose grant says `approval: ask`, or before content goes.
 
-Owns the question. Without a terminal on both sides there is nobody to ask, and that is a no (I7). What was
+Owns the question, and whether there is anybody to ask: without a terminal on both sides there is no approver,
+that is a no (I7), and the record says that nobody was asked rather than that a person refused (I9). What was
 typed before the question was shown is thrown away: it cannot be an answer to it. What a model wrote stands
 behind its mark on every line, however narrow the terminal: it cannot pass for class or tool, which stand
 right above the question (I1).
@@ -16,6 +17,7 @@ from typing import Final, TextIO
 import anyio.to_thread
 
 from runner.adapters.cli.screen import errors, print_block, print_line
+from runner.agent.steps import UNAPPROVED, Event
 from runner.kernel.ports import FOREIGN, RELEASE, ApprovalRequest
 
 YES: Final = "yes"
@@ -43,9 +45,6 @@ class TerminalApprover:
         """Return True only if a person typed `yes`."""
         answers = sys.stdin if self._answers is None else self._answers
         console = errors()
-        if not (answers.isatty() and console.is_terminal):
-            print_line(console, f"not approved: there is no terminal to ask about {request.tool}")
-            return False
         with self._pause():
             what = LEAVING if request.tool == RELEASE else "The next step needs your approval:"
             print_line(console, what, "bold yellow")
@@ -57,6 +56,30 @@ class TerminalApprover:
             console.print(f"Type {YES} to {allowed}, anything else to refuse: ", end="")
             typed: str = await anyio.to_thread.run_sync(answers.readline, abandon_on_cancel=True)
         return typed.strip() == YES
+
+
+def approver_at(
+    answers: TextIO, *, pause: Callable[[], AbstractContextManager[None]]
+) -> TerminalApprover | None:
+    """Return who is asked: a person whose `answers` and standard error are a terminal, or None for nobody."""
+    if not (answers.isatty() and errors().is_terminal):
+        return None
+    return TerminalApprover(answers=answers, pause=pause)
+
+
+def saying_unasked(on_event: Callable[[Event], None]) -> Callable[[Event], None]:
+    """Return `on_event` of a run that has no approver: it also says which call was not approved, by name."""
+    tool = ""
+
+    def told(event: Event) -> None:
+        nonlocal tool
+        on_event(event)
+        if event.kind == "call":
+            tool = event.text.partition(" ")[0]
+        elif event.kind == "result" and event.text == UNAPPROVED:
+            print_line(errors(), f"not approved: there is no terminal to ask about {tool}")
+
+    return told
 
 
 def _forget_typed(answers: TextIO) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from runner.adapters.ledger.lines import parse_line, read_file
+from runner.adapters.ledger.run import answer_word
 from runner.kernel.errors import TraceError
 from runner.kernel.language import how_many
 
@@ -137,7 +138,7 @@ def _decision(members: Mapping[str, Any]) -> str:
     """Return what was decided: by the gate, by the policy, or by a person."""
     granted = members.get("granted")
     if isinstance(granted, bool):
-        return "granted" if granted else "refused"
+        return answer_word(granted=granted, by=_word(members, "by"))
     return _word(members, "decision")
 
 

@@ -20,6 +20,7 @@ from runner.adapters.cli.run import (
     QuietOption,
     declared,
     opened,
+    shown_on,
 )
 from runner.adapters.cli.screen import errors, output, print_line
 
@@ -44,7 +45,7 @@ def chat(
     console = errors()
     progress = progress_on(console, quiet=quiet)
     with opened(profile, backend, settings, progress, matter=matter) as runtime:
-        loop = runtime.loop(on_event=progress.on_event)
+        loop = runtime.loop(on_event=shown_on(progress, runtime))
         for task in _tasks(console):
             with progress:
                 result = loop.run(task, data_class=declared(class_), matter=matter)

@@ -5,7 +5,8 @@ Owns the command. The result is printed after the record was closed: an answer w
 finished is not shown (I9).
 """
 
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from typing import Annotated
@@ -13,7 +14,7 @@ from typing import Annotated
 import typer
 
 from runner.adapters.cli.answer import print_record, print_result, result_data
-from runner.adapters.cli.approver import TerminalApprover
+from runner.adapters.cli.approver import approver_at, saying_unasked
 from runner.adapters.cli.exits import status_of
 from runner.adapters.cli.profiles import (
     DEFAULT,
@@ -26,6 +27,7 @@ from runner.adapters.cli.profiles import (
 )
 from runner.adapters.cli.progress import Progress, progress_on
 from runner.adapters.cli.screen import errors, output, print_json
+from runner.agent.steps import Event
 from runner.assembly import Runtime, open_profile
 from runner.kernel.labels import DataClass
 
@@ -79,7 +81,7 @@ def run(
         raise typer.BadParameter("the task is empty", param_hint="TASK")
     progress = progress_on(errors(), quiet=quiet)
     with opened(profile, backend, settings, progress, matter=matter) as runtime, progress:
-        loop = runtime.loop(on_event=progress.on_event)
+        loop = runtime.loop(on_event=shown_on(progress, runtime))
         result = loop.run(task, data_class=declared(class_), matter=matter)
     trace = runtime.trace_path
     if as_json:
@@ -89,6 +91,12 @@ def run(
         if not quiet:
             print_record(output(), trace, profile)
     raise typer.Exit(status_of(result.stop))
+
+
+def shown_on(progress: Progress, runtime: Runtime) -> Callable[[Event], None]:
+    """Return what is told of each event of a loop of `runtime`."""
+    asked = runtime.perimeter.approver is not None
+    return progress.on_event if asked else saying_unasked(progress.on_event)
 
 
 def declared(name: ClassName | None) -> DataClass | None:
@@ -112,7 +120,7 @@ def opened(
     """
     preferred = [] if backend is None else [f"inference.prefer={backend.value}"]
     overrides = parse_settings([*(settings or ()), *preferred])
-    approver = TerminalApprover(pause=progress.paused)
+    approver = approver_at(sys.stdin, pause=progress.paused)
     with open_profile(profile, approver=approver, **overrides) as runtime:
         check_matter(matter, runtime.perimeter.policy.matters)
         if runtime.config.inference.prefer == "local":

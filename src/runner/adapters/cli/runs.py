@@ -31,7 +31,7 @@ from runner.adapters.cli.verified import (
 from runner.adapters.cli.work import lasted
 from runner.adapters.ledger.book import Entry
 from runner.adapters.ledger.drift import ALPHA, ENOUGH, Drift, Measure, drift
-from runner.adapters.ledger.run import OPEN, Run
+from runner.adapters.ledger.run import OPEN, Run, answer_word
 from runner.adapters.ledger.select import Wanted, shown_moment, wanted_runs
 from runner.adapters.ledger.verdict import Verdict
 from runner.kernel.language import how_many
@@ -274,9 +274,9 @@ def _step(entry: Entry, tools: Mapping[str, str]) -> list[Text | str]:
     """Return the row of `entry`; `tools` are those that were called, by the id of the call."""
     decision = entry.word("decision") or entry.word("outcome") or entry.word("status")
     if entry.kind == "approval":
-        decision = "granted" if entry.is_set("granted") else "refused"
+        decision = answer_word(granted=entry.is_set("granted"), by=entry.word("by"))
     why = (entry.word(name) for name in ("reason", "rule", "tier", "failure", "locality", "by"))
-    style = "bold red" if decision in {"denied", "deny", "refused"} else ""
+    style = "bold red" if decision in {"denied", "deny", "refused", "nobody to ask"} else ""
     return [
         str(entry.seq),
         shown_moment(entry.ts, fraction=True),
@@ -312,7 +312,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
         ("Tokens", _tokens(run) or "not on record"),
         ("Sends", _sends(run) or "none"),
         ("Tools", _tools(run)),
-        ("Denied", _words({**data["denied_sends"], **data["denied_calls"]}) or "nothing"),
+        ("Denied", _words(run.denied) or "nothing"),
         ("Asked", _words(run.approvals) or "nobody"),
         ("Lowered", _words(run.lowered) or "nothing"),
         ("Failures", _words({**data["failures"], **data["faults"]}) or "none"),
@@ -321,7 +321,7 @@ def _facts(run: Run) -> list[tuple[str, str]]:
 
 
 def _tools(run: Run) -> str:
-    """Return which tools ran, and those that were called and denied, or refused by a person."""
+    """Return which tools ran, and those that were called and denied, or not approved."""
     ran = _words(run.tools) or "none"
     return f"{ran}; denied: {_words(run.denied_tools)}" if run.denied_tools else ran
 

@@ -17,6 +17,8 @@ from runner.adapters.ledger.book import Entry, ReadLog
 from runner.kernel.ports import RELEASE
 from runner.kernel.tiers import Tier
 
+GRANTED: Final = "granted"
+"""The word for a yes of `answer_word`."""
 OPEN: Final = "open"
 """The outcome of a run whose end is not on record: it goes on, or was interrupted."""
 _TIERS: Final = tuple(Tier)
@@ -101,9 +103,16 @@ class Run:
 
     @property
     def denials(self) -> int:
-        """How many sends and calls were denied, and how many times a person refused."""
-        sends = sum(each.decision == "denied" for each in self.sends)
-        return sends + sum(self.denied_calls.values()) + self.approvals.get("refused", 0)
+        """How many sends and calls were denied, and how many times a yes was needed and not given."""
+        return sum(self.denied.values())
+
+    @property
+    def denied(self) -> dict[str, int]:
+        """What `denials` counts, by the rule, or by how no yes came of the question."""
+        sends = (each.reason for each in self.sends if each.decision == "denied")
+        unapproved = {word: count for word, count in self.approvals.items() if word != GRANTED}
+        parts = (counted(sends), self.denied_calls, unapproved)
+        return dict(sum(map(Counter, parts), Counter[str]()))
 
     @property
     def inferences(self) -> tuple[Send, ...]:
@@ -216,7 +225,7 @@ def _run(task: str, header: Entry, entries: Sequence[Entry], backends: Sequence[
             if entry.kind == "policy_decision" and entry.word("decision") == "deny"
         ),
         approvals=counted(
-            "granted" if entry.is_set("granted") else "refused"
+            answer_word(granted=entry.is_set("granted"), by=entry.word("by"))
             for entry in entries
             if entry.kind == "approval"
         ),
@@ -225,8 +234,15 @@ def _run(task: str, header: Entry, entries: Sequence[Entry], backends: Sequence[
     )
 
 
+def answer_word(*, granted: bool, by: str) -> str:
+    """Return what came of a question: a yes, a no, or that there was nobody to put it to."""
+    if granted:
+        return GRANTED
+    return "nobody to ask" if by == "none" else "refused"
+
+
 def _denied_tools(entries: Sequence[Entry]) -> Iterator[str]:
-    """Yield the tool of each call that was denied, or that a person refused."""
+    """Yield the tool of each call that was denied, or that needed a yes and got none."""
     refused = {e.word("call_id") for e in entries if e.kind == "approval" and not e.is_set("granted")}
     for entry in entries:
         denied = entry.word("decision") == "deny" or entry.word("call_id") in refused

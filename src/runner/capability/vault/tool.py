@@ -16,7 +16,7 @@ from runner.capability.tools.showing import Bounds, choose
 from runner.capability.vault.indexing import Updated
 from runner.capability.vault.searching import Found, Hit
 from runner.capability.vault.vault import Vault
-from runner.kernel.language import how_many, not_text
+from runner.kernel.language import how_many, not_text, not_whole
 from runner.kernel.messages import ToolSpec
 from runner.kernel.ports import Effect, GrantedCall, ToolOutput
 
@@ -64,14 +64,20 @@ class SearchDocuments:
         notes = [f"({note})" for note in notes_on(found, done)]
         if not found.hits:
             nothing = f"Nothing found in {how_many(found.files, 'file')}: try other words."
-            return ToolOutput(text="\n".join([nothing, *notes]), unread=found.unread)
+            text = "\n".join([nothing, *notes])
+            return ToolOutput(text=text, unread=found.unread, not_whole=found.not_whole)
         pages = [(hit, text) for hit in found.hits for text in hit.texts]
         texts = [text for _, text in pages]
         bounds = Bounds(texts=limit, chars=self.total_chars - sum(map(len, notes)))
         shown = choose(texts, rank(query, texts), [_head(hit, text.page) for hit, text in pages], bounds)
         lines = [line for text in shown for line in text.lines()]
         excerpts = tuple(piece.excerpt for text in shown for piece in text.ordered())
-        return ToolOutput(text="\n".join([*lines, *notes]), excerpts=excerpts, unread=found.unread)
+        return ToolOutput(
+            text="\n".join([*lines, *notes]),
+            excerpts=excerpts,
+            unread=found.unread,
+            not_whole=found.not_whole,
+        )
 
 
 def _head(hit: Hit, page_number: int | None) -> str:
@@ -86,15 +92,9 @@ def notes_on(found: Found, done: Updated) -> list[str]:
     """Return what must be said beside the hits, to models and people."""
     notes = ["no file has the phrase as it was put: these have words of it"] if found.loose else []
     notes += [not_text(found.unread)] if found.unread else []
-    notes += [_not_whole(found.not_whole)] if found.not_whole else []
+    notes += [not_whole(found.not_whole)] if found.not_whole else []
     left = how_many(done.left, "file")
     notes += [f"{left} left to look into: akaion index does that"] if done.left else []
     notes += [f"not indexed, links or folders: {done.skipped}"] if done.skipped else []
     notes += ["a folder holds more files than are indexed"] if done.cut else []
     return notes
-
-
-def _not_whole(count: int) -> str:
-    """Return what is said of `count` documents that are indexed, and not all of their text."""
-    documents = "1 document has" if count == 1 else f"{count} documents have"
-    return f"{documents} pages or attachments that could not be read: akaion index names them"

@@ -116,8 +116,9 @@ def test_pages_that_could_not_be_read_are_said_with_hits_and_without(practice: A
     text = tool.run(GrantedCall(arguments={"query": query}, roots=roots)).text
     assert text.splitlines()[-1] == note
     practice.put("a/two.pdf", b"%PDF-2")
-    text = tool.run(GrantedCall(arguments={"query": query}, roots=roots)).text
-    assert text.splitlines()[-1] == note.replace("1 document has", "2 documents have")
+    output = tool.run(GrantedCall(arguments={"query": query}, roots=roots))
+    assert output.text.splitlines()[-1] == note.replace("1 document has", "2 documents have")
+    assert (output.not_whole, output.unread) == (2, 0)
 
 
 def test_an_answer_is_bounded_and_its_first_hit_is_shown(practice: Any) -> None:
