@@ -587,9 +587,12 @@ def test_i5_where_a_profile_logs_in_is_said_by_the_reference(
     assert "policy.grants.0.hosts.0.credential: the variable TOK is not set" in " ".join(
         akaion("doctor", "-p", "pages.yaml")[1].split()
     )
-    monkeypatch.setenv("TOK", "secret")
+    monkeypatch.setenv("TOK", "quercia")
     status, out, err = akaion("profile", "check", "pages.yaml")
-    assert (status, "secret" in out + err) == (0, False)
+    assert (status, "quercia" in out + err, "too short" in err) == (2, False, True)
+    monkeypatch.setenv("TOK", "quercia-gialla")
+    status, out, err = akaion("profile", "check", "pages.yaml")
+    assert (status, "quercia" in out + err) == (0, False)
     assert "library.example.org with the credential env:TOK" in " ".join(out.split())
 
 
