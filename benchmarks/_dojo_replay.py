@@ -269,7 +269,7 @@ def policy_of(profile: Path, suite: Suite) -> Policy:
         host_tools=frozenset(tools),
         resolve=lambda path, _: path,
         unwritable=tuple,
-        untouchable=(),
+        untouchable={},
         blame=lambda where, problem, fix: Mistake(
             file=source.file,
             line=source.line(where),

@@ -144,7 +144,9 @@ def test_i5_no_grant_reaches_the_credential_file(granted: str, practice: Path, t
         "endpoint: 'https://model.example', credential: 'file:practice/token'}\n",
         encoding="utf-8",
     )
-    with pytest.raises(ConfigError, match="the perimeter's keys lie here") as caught:
+    with pytest.raises(
+        ConfigError, match=r"credential file of inference\.remote\.credential lies here"
+    ) as caught:
         open_profile(file)
     assert caught.value.mistakes[0].line == 2
 
@@ -184,11 +186,45 @@ def test_i5_a_key_where_the_profile_keeps_it_is_no_credential(tmp_path: Path) ->
 def test_i5_a_second_name_of_a_key_is_no_credential(home: Path, practice: Path) -> None:
     file = one_line(home / "keys" / "device.key")
     (practice / "token").hardlink_to(file)
-    with pytest.raises(ConfigError, match="its file has more than one name"):
+    with pytest.raises(ConfigError, match="the credential file has more than one name"):
         open_profile("attached", **attached(credential=f"file:{practice / 'token'}"))
     (practice / "link").symlink_to(file)
     with pytest.raises(ConfigError, match="the perimeter's keys lie here"):
         open_profile("attached", **attached(credential=f"file:{practice / 'link'}"))
+
+
+def test_i5_a_link_is_no_credential(practice: Path) -> None:
+    """Whoever may change a link would choose which file is sent as a token."""
+    file = one_line(practice / "token")
+    (practice / "link").symlink_to(file)
+    with pytest.raises(ConfigError, match="the credential file is a link") as caught:
+        open_profile("attached", **attached(credential=f"file:{practice / 'link'}"))
+    assert [each.where for each in caught.value.mistakes] == ["inference.remote.credential"]
+    construct("attached", **attached(credential=f"file:{file}"))
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b" \n", "the credential file is empty"),
+        (b"one\ntwo\n", "the credential file has several lines"),
+        (b"\xef\xbb\xbftoken\n", r"the credential file begins with a byte order mark \(BOM\)"),
+        ("token".encode("utf-16"), r"the credential file begins with a byte order mark \(BOM\)"),
+        (b"to\tken\n", "the credential file holds signs that are not printable ASCII"),
+        ("tok\u00e8n".encode(), "the credential file is not ASCII"),
+    ],
+    ids=["empty", "lines", "bom-8", "bom-16", "tab", "accent"],
+)
+def test_i12_what_is_wrong_with_a_credential_file_is_said_without_it(
+    data: bytes, why: str, practice: Path
+) -> None:
+    file = one_line(practice / "token")
+    file.write_bytes(data)
+    with pytest.raises(ConfigError, match=why) as caught:
+        construct("attached", **attached(credential=f"file:{file}"))
+    assert "tok" not in str(caught.value).replace("token, and", "").replace("the token", "").replace(
+        str(file), ""
+    )
 
 
 @pytest.mark.parametrize("register", ["clients", "own_identity", "public"])

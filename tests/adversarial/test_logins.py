@@ -421,7 +421,8 @@ def token_file(tmp_path: Path) -> Path:
 def test_i5_no_grant_reaches_the_file_of_a_pages_credential(granted: str, tmp_path: Path) -> None:
     file = profile_of(tmp_path, granted)
     token_file(tmp_path)
-    with pytest.raises(ConfigError, match="the perimeter's keys lie here") as caught:
+    held = r"the credential file of policy\.grants\.1\.hosts\.0\.credential lies here"
+    with pytest.raises(ConfigError, match=held) as caught:
         open_profile(file)
     assert [(each.where, each.line) for each in caught.value.mistakes] == [("policy.grants.0.paths.0", 5)]
 

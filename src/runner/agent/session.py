@@ -216,7 +216,7 @@ class Session:
         if self.tiers:
             return
         if self._client.may_probe:
-            self.think("probing the backend")
+            self.think("probing the backend (first use of this model; kept afterwards)")
             await self._client.capabilities()
         self.tiers = self._client.tiers
 

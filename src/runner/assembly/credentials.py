@@ -52,12 +52,16 @@ def credentials_of(config: Config, policy: Policy, source: ProfileSource, places
     return Credentials(remote=own, pages=Logins(by_place=pages))
 
 
-def credential_files(config: Config, source: ProfileSource, places: Places) -> tuple[Path, ...]:
-    """Return the files that hold the credentials of `config`; raise `ConfigError`."""
+def credential_files(config: Config, source: ProfileSource, places: Places) -> dict[Path, Where]:
+    """Return the files that hold the credentials of `config`, each with the key that names it.
+
+    Raises `ConfigError`.
+    """
     found = (
-        credential_file(reference, _finder(where, source, places)) for where, reference in _references(config)
+        (credential_file(reference, _finder(where, source, places)), where)
+        for where, reference in _references(config)
     )
-    return tuple(file for file in found if file is not None)
+    return {file: where for file, where in found if file is not None}
 
 
 def _tokens(config: Config, source: ProfileSource, places: Places) -> dict[str, str]:
@@ -87,7 +91,14 @@ def _token(reference: str, where: Where, source: ProfileSource, places: Places) 
 
 
 def _finder(where: Where, source: ProfileSource, places: Places) -> Callable[[str], Path]:
-    return lambda path: read_from(path, where, source, places)
+    def find(path: str) -> Path:
+        found = read_from(path, where, source, places)
+        if (source.folder / Path(path).expanduser()).is_symlink():
+            fix = "name the file itself: whoever changes a link chooses what is sent"
+            raise ConfigError([blame_of(source)(where, "the credential file is a link", fix)])
+        return found
+
+    return find
 
 
 def _references(config: Config) -> Iterator[tuple[Where, str]]:

@@ -37,7 +37,12 @@ def policy_of(
     """
     local = config.inference.local
     tokens = credential_files(config, source, places)
-    untouchable = [*own_folders(places), *tokens, *([] if places.signer is None else [places.signer])]
+    keys = [*own_folders(places), *([] if places.signer is None else [places.signer])]
+    untouchable = {os.path.realpath(path): "the perimeter's keys lie here" for path in keys}
+    untouchable |= {
+        os.path.realpath(path): f"the credential file of {'.'.join(map(str, where))} lies here"
+        for path, where in tokens.items()
+    }
     registers = register_paths(config, source, places).values()
     weights = None if local is None else weights_of(local, ("inference", "local", "model"), source)
     own = (*untouchable, places.trace, akaion_home(), source.path, weights, *registers)
@@ -51,7 +56,7 @@ def policy_of(
         host_tools=host_tools,
         resolve=lambda path, where: str(source.resolve(path, where)),
         unwritable=unwritable,
-        untouchable=[os.path.realpath(path) for path in untouchable],
+        untouchable=untouchable,
         blame=blame_of(source),
     )
 

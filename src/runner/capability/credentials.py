@@ -7,6 +7,7 @@ trace or an error (I5). That no grant reaches the file is the policy's to see to
 it is.
 """
 
+import codecs
 import ctypes
 import os
 from collections.abc import Callable, MutableMapping
@@ -20,6 +21,7 @@ from runner.kernel.ports import Credential
 Refuse: TypeAlias = Callable[[str, str], ConfigError]
 """Makes the error of a problem and its fix: it knows where in the profile the reference stands."""
 _MAX_BYTES: Final = 16 << 10
+_MARKS: Final = (codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
 def credential_file(reference: str, resolve: Callable[[str], Path]) -> Path | None:
@@ -43,9 +45,11 @@ def read_token(
     unreadable, or readable by others.
     """
     file = credential_file(reference, resolve)
-    token = (_variable(reference, environ, refuse) if file is None else _read_private(file, refuse)).strip()
-    if not token.isascii() or not token.isprintable() or not token:
-        raise refuse("it is empty or not one line of ASCII", f"put the token into {reference}")
+    text = _variable(reference, environ, refuse) if file is None else _read_private(file, refuse)
+    token = text.strip()
+    if (why := _why_no_token(token)) is not None:
+        holder = f"the variable {reference.removeprefix('env:')}" if file is None else "the credential file"
+        raise refuse(f"{holder} {why}", f"put the token, and nothing else, into {holder}")
     return token
 
 
@@ -54,6 +58,15 @@ def credential_of(token: str, header: str | None) -> Credential:
     if header is None:
         return Credential(header="Authorization", value=f"Bearer {token}")
     return Credential(header=header, value=token)
+
+
+def _why_no_token(text: str) -> str | None:
+    """Return why `text` can stand in no header; None where it can."""
+    if not text:
+        return "is empty"
+    if len(text.splitlines()) > 1:
+        return "has several lines"
+    return None if text.isascii() and text.isprintable() else "holds signs that are not printable ASCII"
 
 
 def _variable(reference: str, environ: MutableMapping[str, str], refuse: Refuse) -> str:
@@ -88,9 +101,12 @@ def _overwrite(name: str) -> None:
 def _read_private(path: Path, refuse: Refuse) -> str:
     def refused(why: str) -> ConfigError:
         fix = "write the token, and nothing else, into a text file of your own, and chmod 600 it"
-        return refuse(f"its file {why}", fix)
+        return refuse(f"the credential file {why}", fix)
 
     try:
-        return read_regular(path, most=_MAX_BYTES, refuse=refused, private=True).decode("ascii")
+        data = read_regular(path, most=_MAX_BYTES, refuse=refused, private=True)
+        if data.startswith(_MARKS):
+            raise refused("begins with a byte order mark (BOM)")
+        return data.decode("ascii")
     except UnicodeDecodeError:
         raise refused("is not ASCII") from None

@@ -53,10 +53,14 @@ def keeps_limits(arguments: JsonObject, limits: Mapping[str, Limits], said: str)
 
 
 def unvouched(sink: Sink, arguments: JsonObject, known: Known) -> tuple[str, ...]:
-    """Return the names of the critical arguments that nobody vouches for, in the case with the fewest."""
+    """Return the names of the critical arguments that nobody vouches for, in the case with the fewest.
+
+    Of two with as few, it is the one that lacks what is said, and not to whom.
+    """
     if sink.kind is SinkKind.DRAFT:
         return ()
-    return min((_missing(sink, case, arguments, known) for case in sink.cases or ({},)), key=len)
+    missing = (_missing(sink, case, arguments, known) for case in sink.cases or ({},))
+    return min(missing, key=lambda names: (len(names), len({*names} - sink.payload)))
 
 
 def host_of(address: str) -> str | None:

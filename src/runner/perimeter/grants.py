@@ -42,7 +42,7 @@ def compile_policy(
     host_tools: AbstractSet[str],
     resolve: Callable[[str, Where], str],
     unwritable: Callable[[], Sequence[str]],
-    untouchable: Sequence[str],
+    untouchable: Mapping[str, str],
     blame: Blame,
 ) -> Policy:
     """Return the policy of `grants` over `tools` (by name).
@@ -50,7 +50,8 @@ def compile_policy(
     `host_tools` names those the program passed in: they are host tools, whatever effect they claim; only a
     claim to write is believed. `resolve` turns a configured path (and its location) into an absolute one
     without links, or raises `ConfigError`. No grant may write to a path that overlaps `unwritable`, which is
-    asked for where one writes, and none may touch one that overlaps `untouchable` at all.
+    asked for where one writes, and none may touch one that overlaps `untouchable` at all, which says
+    of each path what is wrong then.
 
     Raises `ConfigError` with every mistake.
     """
@@ -107,14 +108,14 @@ def _of_path(
     entry: GrantedPath,
     path: str,
     roots: Sequence[Root],
-    untouchable: Sequence[str],
+    untouchable: Mapping[str, str],
     unwritable: Sequence[str] | None,
 ) -> Iterator[Remark]:
     """Yield what is wrong with a path beside `roots`; `unwritable` is None where no tool writes to it."""
     if any(root.path == path for root in roots):
         yield (), "this grant names the same place twice", "keep one of the two"
-    elif any(_overlap(path, other) for other in untouchable):
-        yield (), "the perimeter's keys lie here", "grant a folder that does not hold them"
+    elif held := {what: None for other, what in untouchable.items() if _overlap(path, other)}:
+        yield (), " and ".join(held), "grant a folder that does not hold them"
     elif unwritable is not None and any(_overlap(path, other) for other in unwritable):
         fix = "grant a folder that holds neither profile, trace nor home, nor the program and its Python"
         yield (), "the perimeter's own files lie here and this grant may write", fix

@@ -486,6 +486,28 @@ def test_i1_what_a_run_would_refuse_is_no_allow(
         assert found["why"].endswith("pages are asked for at www.example.org")
 
 
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://library.example.org/a", "it is asked for with the credential env:TOK"),
+        ("https://www.example.org/a", "no credential is sent"),
+        ("http://library.example.org/a", "http is not granted there: write https"),
+        ("https://Library.example.org/a", "write https:// and the host in lower case"),
+        ("http://other.example/a", "pages are asked for at library.example.org"),
+    ],
+    ids=["login", "nobody", "http", "capitals", "elsewhere"],
+)
+def test_i5_of_a_page_it_is_said_as_whom_it_is_asked_for_or_why_not(
+    akaion: Any, url: str, words: str
+) -> None:
+    hosts = PAGES.replace("      reads:", "        - www.example.org\n      reads:")
+    Path("pages.yaml").write_text(hosts, encoding="utf-8")
+    asked = ("policy", "explain", "web_fetch", json.dumps({"url": url}), "-p", "pages.yaml")
+    found = json.loads(akaion(*asked, "--said", f"get {url}", "--json")[1])
+    assert words in found["why"]
+    assert ("pages are asked for" in found["why"]) == ("other" in url)
+
+
 @pytest.mark.parametrize("arguments", ["[]", "{", "nothing"])
 def test_arguments_that_are_no_object_are_refused(akaion: Any, arguments: str) -> None:
     status, _, err = akaion("policy", "explain", "search_text", arguments, "-p", "studio.yaml")
@@ -584,6 +606,9 @@ def test_i5_where_a_profile_logs_in_is_said_by_the_reference(
     status, _, err = akaion("profile", "check", "pages.yaml")
     assert (status, "pages.yaml:7: policy.grants.0.hosts.0.credential" in err) == (2, True)
     assert "TOK is not set" in err
+    assert "to mend it, see: akaion profile check pages.yaml" in " ".join(
+        akaion("doctor", "-p", "pages.yaml")[1].split()
+    )
     assert "policy.grants.0.hosts.0.credential: the variable TOK is not set" in " ".join(
         akaion("doctor", "-p", "pages.yaml")[1].split()
     )
@@ -594,6 +619,12 @@ def test_i5_where_a_profile_logs_in_is_said_by_the_reference(
     status, out, err = akaion("profile", "check", "pages.yaml")
     assert (status, "quercia" in out + err) == (0, False)
     assert "library.example.org with the credential env:TOK" in " ".join(out.split())
+
+
+@pytest.mark.parametrize("command", [("index",), ("search", "words")], ids=["index", "search"])
+def test_who_searches_without_a_profile_is_told_to_name_theirs(command: tuple[str, ...], akaion: Any) -> None:
+    status, _, err = akaion(*command)
+    assert (status, "or name yours with --profile" in " ".join(err.split())) == (2, True)
 
 
 def test_i5_a_runtime_that_is_to_be_read_cannot_be_entered(home: Path) -> None:

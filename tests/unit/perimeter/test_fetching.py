@@ -56,7 +56,7 @@ def compiled(*grants: Mapping[str, Any], tools: Mapping[str, Tool]) -> dict[str,
         host_tools=frozenset(),
         resolve=lambda path, _: path,
         unwritable=tuple,
-        untouchable=(),
+        untouchable={},
         blame=lambda where, problem, fix: Mistake(
             file="t", line=0, where=".".join(map(str, where)), problem=problem, fix=fix
         ),

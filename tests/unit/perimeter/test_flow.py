@@ -260,7 +260,16 @@ def test_one_of_several_cases_is_enough_and_parts_of_two_are_not() -> None:
     assert rule(policy, call(file="anna@studio.example", body="anything")) == PASSES
     assert rule(policy, call(file="general", body="the summary of")) == PASSES
     assert rule(policy, call(file="general", body="anything")) == ASKS
-    assert needs_a_person(policy, call(file="general", body="anything"), Known(said=SAID)) == ("file",)
+    assert needs_a_person(policy, call(file="general", body="anything"), Known(said=SAID)) == ("body",)
+
+
+def test_who_is_asked_is_told_of_the_words_where_the_profile_vouches_for_whom_they_go_to() -> None:
+    members: tuple[Vouch, ...] = (Listed(values=("general",)),)
+    policy = granting(replace(NETWORK, cases=({"file": ()}, {"file": members, "body": ()})))
+    for file, missing in (("general", ("body",)), ("elsewhere", ("file",))):
+        made = call(file=file, body="anything")
+        assert rule(policy, made) == ASKS
+        assert needs_a_person(policy, made, Known(said=SAID)) == missing
 
 
 def test_drafts_never_ask_and_keep_their_class() -> None:

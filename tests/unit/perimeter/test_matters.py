@@ -252,7 +252,7 @@ def compiled(*paths: dict[str, str]) -> list[Mistake]:
             host_tools=frozenset(),
             resolve=lambda path, _: path,
             unwritable=list,
-            untouchable=[],
+            untouchable={},
             blame=blame,
         )
     except ConfigError as error:

@@ -94,7 +94,7 @@ def compiled(*grants: dict[str, Any], tool: Tool = TOOL, host: frozenset[str] = 
         host_tools=host,
         resolve=lambda path, _: path,
         unwritable=lambda: ["/users/u/.akaion", "/users/u/profile.yaml", "/srv/trace"],
-        untouchable=["/users/u/.akaion/keys"],
+        untouchable={"/users/u/.akaion/keys": "keys lie here"},
         blame=blame,
     )
 
@@ -222,7 +222,7 @@ def test_a_path_that_cannot_be_resolved_is_a_mistake_among_all() -> None:
             host_tools=frozenset(),
             resolve=resolve,
             unwritable=list,
-            untouchable=["/keys"],
+            untouchable={"/keys": "keys lie here"},
             blame=blame,
         )
     assert [mistake.where[-1] for mistake in caught.value.mistakes] == ["0", "1", "2"]

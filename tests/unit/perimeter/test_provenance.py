@@ -64,7 +64,7 @@ def compiled(*grants: dict[str, Any], host: bool = True, effect: Effect = Effect
         host_tools=frozenset(here) if host else frozenset(),
         resolve=lambda path, _: path,
         unwritable=tuple,
-        untouchable=(),
+        untouchable={},
         blame=lambda where, problem, fix: Mistake(
             file="p", line=1, where=".".join(map(str, where)), problem=problem, fix=fix
         ),

@@ -69,7 +69,7 @@ def permissions(change: Mapping[str, Any], *, host: frozenset[str] = frozenset()
         host_tools=host,
         resolve=lambda path, _: path,
         unwritable=tuple,
-        untouchable=(),
+        untouchable={},
         blame=lambda where, problem, fix: Mistake(
             file="test", line=0, where=str(where), problem=problem, fix=fix
         ),

@@ -144,7 +144,7 @@ def compiled(*grants: dict[str, Any]) -> Policy:
         host_tools=frozenset(),
         resolve=lambda path, _: path,
         unwritable=lambda: ["/u/akaion", "/u/profile.yaml", "/opt/program"],
-        untouchable=["/u/akaion/keys"],
+        untouchable={"/u/akaion/keys": "keys lie here"},
         blame=blame,
     )
 

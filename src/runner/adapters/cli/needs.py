@@ -50,8 +50,9 @@ def checks(named: str, *, deep: bool) -> Iterator[Check]:
         profile = inspect(named)
         missing_for(named)
     except ConfigError as error:
+        see = f"to mend it, see: akaion profile check {named}"
         for mistake in error.mistakes:
-            yield Check(name="profile", grade="fail", found=str(mistake), fix=f"akaion profile check {named}")
+            yield Check(name="profile", grade="fail", found=str(mistake), fix=see)
     else:
         yield Check(name="profile", grade="ok", found=f"{profile.source.file} can be used")
         yield from _folders(profile)

@@ -7,6 +7,7 @@ opens nothing and asks nobody.
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
 
@@ -21,6 +22,7 @@ from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
 from runner.kernel.errors import Mistake
 from runner.kernel.labels import Label
 from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
+from runner.kernel.web import USUAL_PORTS, Url, parse_url, place_of
 from runner.perimeter.grants import policy_document
 from runner.perimeter.known import Known
 from runner.perimeter.lint import Finding, lint
@@ -34,6 +36,11 @@ app: Final = typer.Typer(
     help="Read what a profile permits: nothing is run, opened or asked.",
     no_args_is_help=True,
     rich_markup_mode=None,
+)
+
+
+_USUAL: Final = (
+    "write https:// and the host in lower case, with no user, space or letter beyond ASCII, and a plain path"
 )
 
 
@@ -120,12 +127,13 @@ def explain(
     if isinstance(verdict, Deny) and verdict.rule == "arguments-invalid":
         why = "; ".join((why, *_misfits(call.arguments, policy.grants[tool].parameters)))
     if isinstance(verdict, Deny) and verdict.rule == "argument-outside-grant":
-        why = "; ".join((why, *_hosts(policy.grants[tool])))
+        why = "; ".join((why, *_why_no_page(policy.grants[tool], call)))
     rule, found = verdict.rule, None
     if not isinstance(verdict, Deny):
         read = inspect(profile)
         rules = rules_for(read.config, read.source, ())
         found = refusal(policy.grants[tool], call, read.config.perimeter.ceiling, rules)
+        why = "; ".join((why, *_as_whom(policy.grants[tool], call)))
     if found is not None:
         word, rule, why = "deny", *found
     if as_json:
@@ -188,10 +196,33 @@ def _misfits(arguments: JsonObject, schema: JsonObject) -> Iterator[str]:
             yield f"{word}: {', '.join(names)}"
 
 
-def _hosts(grant: ToolGrant) -> Iterator[str]:
-    """Yield which hosts a grant names, for a tool that asks for pages."""
-    if grant.url_argument is not None:
+def _why_no_page(grant: ToolGrant, call: ToolCall) -> Iterator[str]:
+    """Yield why the address of `call` lies outside `grant`, for a tool that asks for pages."""
+    if grant.url_argument is None:
+        return
+    url = parse_url(str(call.arguments.get(grant.url_argument)))
+    if url is None:
+        yield f"the address is unusual: {_USUAL}"
+    elif url.scheme == "http" and place_of(replace(url, scheme="https", port=_secure(url)), grant.places):
+        yield "http is not granted there: write https, which nobody on the way can read"
+    else:
         yield f"pages are asked for at {', '.join(map(login_in_words, grant.places)) or 'no host'}"
+
+
+def _secure(url: Url) -> int:
+    return USUAL_PORTS["https"] if url.port == USUAL_PORTS["http"] else url.port
+
+
+def _as_whom(grant: ToolGrant, call: ToolCall) -> Iterator[str]:
+    """Yield with which credential the page of `call` is asked for, where the hosts of `grant` have one."""
+    if not any(place.login for place in grant.places) or grant.url_argument is None:
+        return
+    url = parse_url(str(call.arguments.get(grant.url_argument)))
+    holding = (
+        () if url is None or url.scheme != "https" else (each for each in grant.places if each.holds(url))
+    )
+    logins = [each.login.credential for each in holding if each.login is not None]
+    yield f"it is asked for with the credential {logins[0]}" if logins else "no credential is sent"
 
 
 def _in_words(verdict: ToolVerdict) -> tuple[str, str]:

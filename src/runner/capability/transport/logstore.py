@@ -195,7 +195,8 @@ class FolderLogStore:
             os.close(handle)
             if isinstance(error, BlockingIOError):
                 raise TraceUnavailable(
-                    "another process writes this book. Fix: end it, or use a second book"
+                    "another process writes this book. Fix: end it, or use a second book: name other folders "
+                    "under trace.path and trace.keys of the profile"
                 ) from None
             raise
         self._lock = handle
