@@ -82,8 +82,7 @@ def open_library(named: str) -> Library:
     tools = by_name(shipped_tools(config, source), blame)
     policy = policy_of(config, source, places_of(config, source), tools, frozenset())
     if NAME not in policy.grants or not policy.grants[NAME].roots:
-        grant = f"- {{tool: {NAME}, paths: [{{path: FOLDER, class: C3}}]}}"
-        fix = f"add a grant to it: {grant}, or name yours with --profile"
+        fix = f"add a grant to it: - {{tool: {NAME}, paths: [{{path: FOLDER, class: C3}}]}}"
         raise ConfigError([blame(("policy", "grants"), f"it grants {NAME} on no folder", fix)])
     pinned = pin_policy(policy, config.policy.grants, identify=identity_of, blame=blame)
     make_home()

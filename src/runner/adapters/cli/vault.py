@@ -7,6 +7,7 @@ printed inert.
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Annotated, Final
 
 import typer
@@ -16,7 +17,8 @@ from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, MatterOption, ProfileOption, check_matter
 from runner.adapters.cli.screen import errors, output, print_block, print_facts, print_json, print_line
 from runner.adapters.cli.work import busy, meter
-from runner.assembly.library import BY_NAME, Hit, Unread, Updated, notes_on, open_library
+from runner.assembly.library import BY_NAME, Hit, Library, Unread, Updated, notes_on, open_library
+from runner.kernel.errors import ConfigError
 from runner.kernel.language import how_many
 
 MOST: Final = 50
@@ -32,7 +34,7 @@ def index(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> N
     again. The index lies in the home directory and holds no readable text; an index that is not whole is made
     anew.
     """
-    library = open_library(profile)
+    library = _library(profile)
     with meter(errors(), "indexing") as tell:
         done = library.index(tell)
     unread = library.unread()
@@ -57,7 +59,7 @@ def search(
     recorded. Ends with 3 when nothing was found.
     """
     query = " ".join(words)
-    library = open_library(profile)
+    library = _library(profile)
     check_matter(matter, library.matters)
     with busy(errors(), "searching"):
         found, done = library.search(query, limit, matter)
@@ -83,6 +85,17 @@ def search(
             print_line(output(), f"Nothing found in {how_many(found.files, 'file')}.")
     if not found.hits:
         raise typer.Exit(Status.NOT_FOUND)
+
+
+def _library(named: str) -> Library:
+    """Return the library of the profile `named`; raise `ConfigError`, of the default one with what is likely."""
+    try:
+        return open_library(named)
+    except ConfigError as error:
+        if named != DEFAULT:
+            raise
+        hint = "or name yours with --profile"
+        raise ConfigError([replace(each, fix=f"{each.fix}, {hint}") for each in error.mistakes]) from None
 
 
 def _print_hit(console: Console, hit: Hit) -> None:
