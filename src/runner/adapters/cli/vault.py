@@ -88,7 +88,7 @@ def search(
 
 
 def _library(named: str) -> Library:
-    """Return the library of the profile `named`; raise `ConfigError`, of the default one with what is likely."""
+    """Return the library of `named`; raise `ConfigError`, of the default profile with a likely fix."""
     try:
         return open_library(named)
     except ConfigError as error:
