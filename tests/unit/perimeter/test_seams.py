@@ -56,7 +56,7 @@ def turns(*texts: str) -> dict[str, Any]:
         ({"input": [[AWS[:10], AWS[10:]]]}, DataClass.C3),
         (turns("v1", AWS[:10], AWS[10:]), DataClass.C3),  # what stands before must not hide where it begins
         (turns(AWS[:10], "", AWS[10:]), DataClass.C3),
-        (turns("Dimmi di Mario", "Rossi: quanto deve?"), DataClass.C2),
+        (turns("Dimmi di Mario", "Rossi, quanto deve?"), DataClass.C2),
         (turns("tutti", "Mario", "Rossi", "oggi"), DataClass.C2),
         ({"content": [{"type": "text", "text": "Mario "}, {"type": "text", "text": "Rossi"}]}, DataClass.C2),
         ({"nome": "Mario", "cognome": "Rossi"}, DataClass.C2),

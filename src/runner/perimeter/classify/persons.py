@@ -160,20 +160,20 @@ PERSONS: Final = (
     _person(
         "person-acting",
         rf"{_EDGE}({_CALLED_NAME})(?:,? (?:{_ACTING})|{_OWNING})(?:$|[^a-z])",
-        trigger=rf" (?:{_ACTING})|[a-z]{_OWNING}",  # no capital: else too many states
+        trigger=rf" (?:{_ACTING})|{_OWNING}",  # no capital: else too many states
         check=names.called_name,
         stands=names.stands_freely,
     ),
     _person(
         "person-of-a-matter",
         rf"{_EDGE}[Tt]he ({_CALLED_NAME}) {_MATTERS}{_END}",
-        trigger=rf"[A-Za-z'] {_MATTERS}{_END}",
+        trigger=rf"[A-Za-z'.] {_MATTERS}{_END}",
         check=names.called_name,
     ),
     _person(
         "person-above-an-address",
         rf"(?:^|\n)({_SIMPLE}(?: (?:{_PARTICLE} )?{_SIMPLE}){{1,3}})\r?\n{STREET} ",
-        trigger=rf"[A-Z]\r?\n{STREET} ",
+        trigger=rf"[A-Za-z]\r?\n{STREET} ",
         check=names.unusual_name,
     ),
     _person(
@@ -201,7 +201,7 @@ PERSONS: Final = (
     _person(
         "person-of-an-entry",
         rf"{_ENTRY_BEGINS}({_ONE}(?:, {_ONE})?){_ENTRY_ENDS}",
-        trigger=rf"[A-Z][a-z']{{3,16}}{_ENTRY_ENDS}",
+        trigger=rf"[A-Z][a-z]+{_ENTRY_ENDS}",
         check=names.entry,
     ),
     Rule(
@@ -216,7 +216,7 @@ PERSONS: Final = (
     _person(
         "person-by-one-word",
         rf"(?:^|[^A-Za-z'])(?:[a-z]{{4,24}}|per|for),? ({_ONE}){_BEHIND}",
-        trigger=r"[a-z]{2}[a-z,] [A-Z][a-z]{2}",
+        trigger=r"[a-z]{2}[a-z,] [A-Z][a-z'][A-Za-z]",
         check=names.entry,
         stands=names.stands_alone,
     ),
