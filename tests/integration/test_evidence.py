@@ -386,6 +386,23 @@ def test_the_policy_is_enclosed_where_it_was_in_force_and_only_there(practice: P
     assert policies_of(read_pack(other.pack("other"))) == []
 
 
+def test_a_book_is_read_by_a_profile_that_grants_a_tool_of_the_program(
+    practice: Practice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its policy is not enclosed: a digest that lacks the tool's arguments is in force nowhere (I9)."""
+    text = practice.profile.read_text(encoding="utf-8")
+    own = practice.profile.with_name("own.yaml")
+    own.write_text(text.replace("perimeter:", "    - {tool: send_mail}\nperimeter:", 1), encoding="utf-8")
+    other = replace(practice, profile=own)
+    assert len(tasks(other, capsys)) == 2
+    assert policies_of(read_pack(other.pack("own"))) == []
+    said = " ".join(capsys.readouterr().err.split())
+    assert "send_mail: a tool of the program's own" in said
+    assert "give it with --earlier-policy" in said
+    other.pack("without", "--no-policy")
+    assert "send_mail" not in capsys.readouterr().err
+
+
 def policies_of(files: Files) -> list[str]:
     return [name for name in files if name.startswith("policies/")]
 

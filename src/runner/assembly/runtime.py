@@ -15,6 +15,7 @@ from typing import Any, Final, Self
 from runner.agent.loop import AgentLoop
 from runner.agent.prompts import own_texts
 from runner.agent.steps import Budget, Event
+from runner.assembly.assumed import assumed_names, assumed_tools
 from runner.assembly.backends import OPINION, backends_of, embedders_of, opinion_backend, replaced
 from runner.assembly.blame import blame_of
 from runner.assembly.credentials import Credentials, credentials_of
@@ -106,15 +107,20 @@ def construct(
     codecs: Sequence[Backend] = (),
     second_opinions: Sequence[SecondOpinion] = (),
     to_read: bool = False,
+    assume: bool = False,
     **overrides: Any,  # noqa: ANN401 - sections of a profile, judged by parse_config
 ) -> "Runtime":
     """Return the runtime of a right profile whether its weights are here or not. See `open_profile`.
 
     One that is only `to_read` looks for no credential and cannot be entered: it says what a profile permits
-    where nothing is run, as on the machine of whoever signs it.
+    where nothing is run, as on the machine of whoever signs it. With `assume`, a tool that is not here is
+    taken for the program's own, with any arguments (see `Runtime.assumed`); that cannot be entered either.
     """
     source = read_profile(named, overrides)
     config = parse_config(source.data, file=source.file, locate=source.line)
+    if assume:
+        there = {tool.spec.name for tool in (*shipped_tools(config, source), *tools)}
+        tools = (*tools, *assumed_tools(config, there))
     return Runtime(
         config,
         source,
@@ -185,6 +191,11 @@ class Runtime:
     def policy(self) -> Policy:
         """The compiled grants; once this runtime is open, held to the folders that were there then."""
         return self._policy
+
+    @property
+    def assumed(self) -> tuple[str, ...]:
+        """The tools that were taken for a program's own, by name: their arguments are not known."""
+        return assumed_names(tuple(self._tools.values()))
 
     @property
     def trace_path(self) -> Path:
@@ -298,7 +309,7 @@ class Runtime:
         Raises `TraceError` if the record cannot be opened, `ConfigError` if a granted path is missing or a
         sandbox is needed that cannot be built here, and `LoopError` for a runtime that is only to be read.
         """
-        if self._to_read:
+        if self._to_read or self.assumed:
             raise LoopError("this runtime was made to be read: open the profile with open_profile")
         self._policy = self._pinned_policy()
         self._check_sandbox()

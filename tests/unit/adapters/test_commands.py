@@ -163,10 +163,57 @@ def test_every_mistake_of_a_profile_is_listed(akaion: Any) -> None:
 def test_a_tool_that_does_not_exist_is_a_mistake_of_the_profile(akaion: Any) -> None:
     """I1: the policy is compiled too, not only the form of the file."""
     Path("studio.yaml").write_text(PROFILE.replace("search_text", "browser"), encoding="utf-8")
-    status, _, err = akaion("profile", "check", "studio.yaml")
+    status, _, err = akaion("run", "-p", "studio.yaml", "Who?")
     assert status == 2
     assert "no tool of this name is here" in err
     assert "open_profile(tools=[...])" in err
+
+
+OWN = PROFILE.replace(
+    "inference:",
+    """    - tool: send_mail
+      arguments: {copy: {pattern: '.+@example[.]org'}}
+      sink: {to: network, max_class: C2, payload: [text], cases: [{to: [{values: [a@example.org]}]}]}
+inference:""",
+)
+"""A profile that grants a tool of the program's own, and speaks of its arguments."""
+REMARK = "send_mail: a tool of the program's own; its arguments are not known here"
+
+
+def test_what_runs_nothing_reads_a_profile_that_grants_a_tool_of_the_program(akaion: Any) -> None:
+    """Whoever signs a profile has no program at hand: they are told what is assumed, and nothing runs."""
+    Path("own.yaml").write_text(OWN, encoding="utf-8")
+    status, out, _ = akaion("profile", "check", "own.yaml")
+    assert (status, REMARK in " ".join(out.split())) == (0, True)
+    for words in (("profile", "check"), ("policy", "check"), ("policy", "diff", "studio.yaml")):
+        status, out, err = akaion(*words, "own.yaml", "--json")
+        assert json.loads(out)["remarks"] == [REMARK], err
+        assert "remarks" in json.loads(akaion(*words, "studio.yaml", "--json")[1])
+    assert any("send_mail" in each for each in json.loads(out)["newly_permitted"])
+    status, out, _ = akaion("policy", "explain", "send_mail", '{"x": 1}', "-p", "own.yaml", "--json")
+    assert "its arguments are not known here" in json.loads(out)["why"]
+    assert akaion("run", "-p", "own.yaml", "Who?")[0] == 2
+
+
+def test_i9_no_digest_is_told_that_the_program_alone_can_know(akaion: Any) -> None:
+    """An auditor compares it with the one in a log's header: one without the arguments would differ."""
+    Path("own.yaml").write_text(OWN, encoding="utf-8")
+    status, out, err = akaion("policy", "export", "-p", "own.yaml")
+    assert (status, out) == (2, "")
+    assert "its digest names the arguments of send_mail" in " ".join(err.split())
+    assert json.loads(akaion("policy", "check", "own.yaml", "--json")[1])["digest"] is None
+    digests = json.loads(akaion("policy", "diff", "studio.yaml", "own.yaml", "--json")[1])["digests"]
+    assert digests["old"] is not None
+    assert digests["new"] is None
+
+
+def test_p3_a_runtime_with_an_assumed_tool_is_not_entered(home: Path) -> None:
+    del home
+    Path("own.yaml").write_text(OWN, encoding="utf-8")
+    runtime = construct("own.yaml", assume=True)
+    assert runtime.assumed == ("send_mail",)
+    with pytest.raises(LoopError, match="made to be read"), runtime:
+        pass
 
 
 SECOND = "perimeter: {classifier: 'local:smollm2-135m-instruct'}\n"

@@ -59,6 +59,6 @@ def put_back(
 
 def _roots(profile: str) -> Iterator[Root]:
     """Yield each folder that a grant of `profile` writes to, once."""
-    grants = construct(profile, to_read=True).policy.grants.values()
+    grants = construct(profile, to_read=True, assume=True).policy.grants.values()
     roots = {root.path: root for grant in grants if grant.effect is Effect.WRITE for root in grant.roots}
     yield from roots.values()

@@ -16,7 +16,7 @@ from typing import Annotated, Final
 import typer
 
 from runner.adapters.cli.exits import Status
-from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
+from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, assumed_in_words, inspect
 from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line
 from runner.adapters.cli.verified import (
     FolderOption,
@@ -198,8 +198,11 @@ def _selection(asked: Asked, ledger: Ledger) -> Selection:
 
 def _policies(asked: Asked) -> set[bytes]:
     """Return the policies to enclose, as `akaion policy export` prints them; raise `typer.BadParameter`."""
-    found = {canonical_bytes(policy_document(construct(asked.profile, to_read=True).policy)) + b"\n"}
-    found = found if asked.policy else set()
+    runtime = construct(asked.profile, to_read=True, assume=True)
+    own = () if runtime.assumed or not asked.policy else (policy_document(runtime.policy),)
+    found = {canonical_bytes(each) + b"\n" for each in own}
+    for remark in assumed_in_words(runtime) if asked.policy else ():
+        print_line(errors(), f"{remark}, so this policy is not enclosed: give it with --earlier-policy")
     for file in asked.earlier:
         line = file.read_bytes()
         try:

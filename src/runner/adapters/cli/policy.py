@@ -6,7 +6,7 @@ opens nothing and asks nobody.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Final, assert_never
@@ -15,11 +15,19 @@ import typer
 
 from runner.adapters.cli.afterwards import refusal
 from runner.adapters.cli.exits import Status
-from runner.adapters.cli.profiles import DEFAULT, Inspected, JsonOption, ProfileOption, check_matter, inspect
+from runner.adapters.cli.profiles import (
+    DEFAULT,
+    Inspected,
+    JsonOption,
+    ProfileOption,
+    assumed_in_words,
+    check_matter,
+    inspect,
+)
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
-from runner.assembly import construct, rules_for
+from runner.assembly import Runtime, construct, rules_for
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
-from runner.kernel.errors import Mistake
+from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import Label
 from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall
 from runner.kernel.web import USUAL_PORTS, Url, parse_url, place_of
@@ -27,7 +35,7 @@ from runner.perimeter.grants import policy_document
 from runner.perimeter.known import Known
 from runner.perimeter.lint import Finding, lint
 from runner.perimeter.loosened import login_in_words
-from runner.perimeter.policy import NOT_NAMED, Policy, ToolGrant, decide, needs_a_person
+from runner.perimeter.policy import NOT_NAMED, ToolGrant, decide, needs_a_person
 from runner.perimeter.trace.commit import policy_digest
 from runner.perimeter.validate import fits
 from runner.perimeter.widening import Permissions, newly_permitted, no_longer_permitted
@@ -55,19 +63,22 @@ def check(
     What is wrong in a profile is an error with its line, as in `akaion profile check`. The exit status is 0
     without a finding, else 1.
     """
-    runtime, read = construct(file, to_read=True), inspect(file)
+    runtime, read = construct(file, to_read=True, assume=True), inspect(file)
     homes = [str(Path.home().resolve())]
     found = [_as_mistake(each, read) for each in lint(runtime.config, runtime.policy, homes=homes)]
-    missing = runtime.missing_paths()
+    missing, remarks = runtime.missing_paths(), list(assumed_in_words(runtime))
     if as_json:
         data = [
             {"line": each.line, "where": each.where, "means": each.problem, "fix": each.fix} for each in found
         ]
         lacking = [str(each) for each in missing]
-        print_json({"digest": _digest(runtime.policy), "findings": data, "missing": lacking})
+        told = {"digest": _digest(runtime), "findings": data, "missing": lacking, "remarks": remarks}
+        print_json(told)
+    for remark in () if as_json else remarks:
+        print_line(output(), remark)
     for each in () if as_json else (*found, *missing):
         print_line(output(), str(each), "yellow")
-    if not as_json and not found and not missing:
+    if not as_json and not found and not missing and not remarks:
         print_line(output(), "nothing to remark")
     if found or missing:
         raise typer.Exit(Status.FAILED)
@@ -88,12 +99,16 @@ def diff(
     A change that only narrows permits nothing new. Budgets and the choice of the local model permit nothing
     by themselves and are not compared.
     """
-    before, after = (_permissions(name) for name in (old, new))
+    was, now = (construct(name, to_read=True, assume=True) for name in (old, new))
+    before, after = _permissions(was), _permissions(now)
+    remarks = list(dict.fromkeys((*assumed_in_words(was), *assumed_in_words(now))))
     opened, closed = newly_permitted(before, after), no_longer_permitted(before, after)
     if as_json:
-        digests = {"old": _digest(before.policy), "new": _digest(after.policy)}
-        print_json({"digests": digests, "newly_permitted": list(opened), "no_longer": list(closed)})
+        told = {"newly_permitted": list(opened), "no_longer": list(closed), "remarks": remarks}
+        print_json({"digests": {"old": _digest(was), "new": _digest(now)}, **told})
     else:
+        for remark in remarks:
+            print_line(output(), remark)
         _print_changes("Newly permitted", opened)
         _print_changes("No longer permitted", closed)
     if exit_code and opened:
@@ -115,7 +130,8 @@ def explain(
     What a task has read may deny a call that this allows, or vouch for one that this asks about. The exit
     status is 0 for allow and ask, 4 for deny.
     """
-    policy = construct(profile, to_read=True).policy
+    runtime = construct(profile, to_read=True, assume=True)
+    policy = runtime.policy
     origin = Block(id="b0", kind=BlockKind.GOAL, text="", label=Label())
     call = ToolCall(tool=tool, arguments=_parse_arguments(arguments), origin=origin)
     known = Known(said=said)
@@ -128,6 +144,8 @@ def explain(
         why = "; ".join((why, *_misfits(call.arguments, policy.grants[tool].parameters)))
     if isinstance(verdict, Deny) and verdict.rule == "argument-outside-grant":
         why = "; ".join((why, *_why_no_page(policy.grants[tool], call)))
+    if tool in runtime.assumed:
+        why = f"{why}; {tool} is a tool of the program's own: its arguments are not known here"
     rule, found = verdict.rule, None
     if not isinstance(verdict, Deny):
         read = inspect(profile)
@@ -148,19 +166,35 @@ def explain(
 def export(*, profile: ProfileOption = DEFAULT) -> None:
     """Print the policy as the one line whose digest stands in the header of every log.
 
-    The digest is SHA-256 of `akaion-policy/1`, a zero byte, and this line without its end.
+    The digest is SHA-256 of `akaion-policy/1`, a zero byte, and this line without its end. It names the
+    arguments of every granted tool: a profile that grants a tool of a program's own has none here.
     """
-    document = policy_document(construct(profile, to_read=True).policy)
+    runtime = construct(profile, to_read=True, assume=True)
+    if runtime.assumed:
+        raise ConfigError([_not_exported(runtime.assumed, inspect(profile))])
+    document = policy_document(runtime.policy)
     print_line(output(), json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=False))
 
 
-def _permissions(named: str) -> Permissions:
-    runtime = construct(named, to_read=True)
+def _not_exported(tools: Sequence[str], read: Inspected) -> Mistake:
+    """Return why the policy of a profile that grants `tools` of a program's own is not printed."""
+    where = ("policy", "grants")
+    return Mistake(
+        file=read.source.file,
+        line=read.source.line(where),
+        where=".".join(where),
+        problem=f"its digest names the arguments of {', '.join(tools)}, which only the program knows",
+        fix="in the program, print runner.perimeter.grants.policy_document(runtime.policy) as JSON",
+    )
+
+
+def _permissions(runtime: Runtime) -> Permissions:
     return Permissions(config=runtime.config, policy=runtime.policy)
 
 
-def _digest(policy: Policy) -> str:
-    return policy_digest(policy_document(policy))
+def _digest(runtime: Runtime) -> str | None:
+    """Return the digest that a log's header would name; None where a tool's arguments are not known here."""
+    return None if runtime.assumed else policy_digest(policy_document(runtime.policy))
 
 
 def _parse_arguments(text: str) -> JsonObject:

@@ -10,7 +10,14 @@ from typing import Annotated, Any, Final
 import typer
 
 from runner.adapters.cli.exits import Status
-from runner.adapters.cli.profiles import Inspected, JsonOption, classifier_words, inspect, missing_for
+from runner.adapters.cli.profiles import (
+    Inspected,
+    JsonOption,
+    assumed_in_words,
+    classifier_words,
+    inspect,
+    missing_for,
+)
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line
 from runner.assembly import construct, custody_of
 from runner.kernel.config import Config, Grant, GrantedPath
@@ -48,10 +55,14 @@ def check(
             raise
         print_json({"ok": False, "mistakes": [_mistake_data(error, i) for i in range(len(error.mistakes))]})
         raise typer.Exit(Status.USAGE) from None
+    runtime = construct(file, to_read=True, assume=True)
+    remarks = list(assumed_in_words(runtime))
     if as_json:
-        print_json(_summary_data(found, warnings))
+        print_json({**_summary_data(found, warnings), "remarks": remarks})
         return
-    print_facts(output(), _summary(found, construct(file, to_read=True).policy))
+    print_facts(output(), _summary(found, runtime.policy))
+    for remark in remarks:
+        print_line(output(), f"Remark: {remark}")
     for warning in warnings:
         print_line(output(), f"Warning: {warning}", "yellow")
 

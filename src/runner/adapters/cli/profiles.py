@@ -5,7 +5,7 @@ Owns the `--profile` option and the reading of a profile by commands that inspec
 Leaves judgement to `parse_config` and opening to `runner.assembly`. Carries I6.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ import typer
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from runner.assembly import Places, construct, places_of
+from runner.assembly import Places, Runtime, construct, places_of
 from runner.capability.profile import ProfileSource, read_profile
 from runner.kernel.config import Config, parse_config
 from runner.kernel.errors import ConfigError
@@ -109,9 +109,15 @@ def missing_for(named: str) -> Sequence[str]:
     The runtime is constructed, which compiles its policy and finds its credential, and never entered, which
     would make files. Raises `ConfigError` with the mistakes.
     """
-    runtime = construct(named)
+    runtime = construct(named, assume=True)
     mistakes = [*runtime.missing_paths(), *filter(None, [runtime.missing_sandbox()])]
     return [*runtime.missing_weights(), *(f"{mistake}." for mistake in mistakes)]
+
+
+def assumed_in_words(runtime: Runtime) -> Iterator[str]:
+    """Yield what must be said of each tool that is not here and was taken for a program's own."""
+    for tool in runtime.assumed:
+        yield f"{tool}: a tool of the program's own; its arguments are not known here"
 
 
 def classifier_words(config: Config) -> str:
