@@ -95,3 +95,4 @@ def test_the_command_names_the_matters_a_profile_has(profile: str) -> None:
     done = CliRunner().invoke(app, ["run", "-p", profile, QUESTION])
     assert done.exit_code == 4, "denied, and the way out is told"
     assert "open the task for one matter" in done.stdout
+    assert "bianchi, rossi" in done.stdout

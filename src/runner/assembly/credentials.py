@@ -64,6 +64,17 @@ def credential_files(config: Config, source: ProfileSource, places: Places) -> d
     return {file: where for file, where in found if file is not None}
 
 
+def bare_logins(config: Config, policy: Policy, pages: Logins, source: ProfileSource) -> Iterator[Mistake]:
+    """Yield where `Authorization` would be sent without a scheme, which few hosts take (RFC 9110, 11.6.2)."""
+    for index, grant in enumerate(config.policy.grants):
+        for number, place in enumerate(policy.grants[grant.tool].places):
+            held = pages.by_place.get(place)
+            if held is not None and held.header.lower() == "authorization" and " " not in held.value:
+                where = ("policy", "grants", index, "hosts", number, "header")
+                fix = "remove this key for a bearer token, or write the scheme before the token"
+                yield blame_of(source)(where, "the token is sent as it is, with no scheme before it", fix)
+
+
 def _tokens(config: Config, source: ProfileSource, places: Places) -> dict[str, str]:
     """Return each token by its reference; raise `ConfigError` with every mistake."""
     tokens: dict[str, str] = {}

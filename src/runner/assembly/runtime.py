@@ -18,7 +18,7 @@ from runner.agent.steps import Budget, Event
 from runner.assembly.assumed import assumed_names, assumed_tools
 from runner.assembly.backends import OPINION, backends_of, embedders_of, opinion_backend, replaced
 from runner.assembly.blame import blame_of
-from runner.assembly.credentials import Credentials, credentials_of
+from runner.assembly.credentials import Credentials, bare_logins, credentials_of
 from runner.assembly.engines import engines_of, missing_weights
 from runner.assembly.header import header_facts
 from runner.assembly.opinions import opinions_of
@@ -362,6 +362,10 @@ class Runtime:
     def missing_sandbox(self) -> Mistake | None:
         """Return why a granted tool cannot have the sandbox it needs, with the fix; None if it can."""
         return missing_sandbox(self.config, self._source, self._policy)
+
+    def bare_logins(self) -> Sequence[Mistake]:
+        """Return a mistake for each credential of a page that is sent as no host is likely to take it."""
+        return list(bare_logins(self.config, self._policy, self._credentials.pages, self._source))
 
     def _check_sandbox(self) -> None:
         """Raise `ConfigError` where a program would run without the sandbox that the profile wants (P3)."""

@@ -674,6 +674,20 @@ def test_who_searches_without_a_profile_is_told_to_name_theirs(command: tuple[st
     assert (status, "or name yours with --profile" in " ".join(err.split())) == (2, True)
 
 
+def test_a_token_that_is_sent_without_a_scheme_is_warned_of(
+    akaion: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("pages.yaml").write_text(
+        PAGES.replace("env:TOK'", "env:TOK', header: Authorization"), encoding="utf-8"
+    )
+    for token, warned in (("quercia-gialla", True), ("Bearer quercia-gialla", False)):
+        monkeypatch.setenv("TOK", token)
+        status, out, _ = akaion("profile", "check", "pages.yaml")
+        said = "pages.yaml:7: policy.grants.0.hosts.0.header: the token is sent as it is, with no scheme"
+        assert (status, said in " ".join(out.split())) == (0, warned)
+        assert token not in out
+
+
 def test_i5_a_runtime_that_is_to_be_read_cannot_be_entered(home: Path) -> None:
     runtime = construct("studio.yaml", to_read=True)
     with pytest.raises(LoopError, match="made to be read"), runtime:

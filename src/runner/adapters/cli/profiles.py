@@ -110,7 +110,7 @@ def missing_for(named: str) -> Sequence[str]:
     would make files. Raises `ConfigError` with the mistakes.
     """
     runtime = construct(named, assume=True)
-    mistakes = [*runtime.missing_paths(), *filter(None, [runtime.missing_sandbox()])]
+    mistakes = [*runtime.missing_paths(), *filter(None, [runtime.missing_sandbox()]), *runtime.bare_logins()]
     return [*runtime.missing_weights(), *(f"{mistake}." for mistake in mistakes)]
 
 

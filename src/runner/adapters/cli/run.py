@@ -26,8 +26,8 @@ from runner.adapters.cli.profiles import (
     parse_settings,
 )
 from runner.adapters.cli.progress import Progress, progress_on
-from runner.adapters.cli.screen import errors, output, print_json
-from runner.agent.steps import Event
+from runner.adapters.cli.screen import errors, output, print_facts, print_json
+from runner.agent.steps import Event, StopReason
 from runner.assembly import Runtime, open_profile
 from runner.kernel.labels import DataClass
 
@@ -88,6 +88,8 @@ def run(
         print_json(result_data(result, trace))
     else:
         print_result(output(), result)
+        if result.stop is StopReason.DENIED and matter is None and (known := runtime.policy.matters):
+            print_facts(output(), [("Matters", f"{', '.join(sorted(known))}  (those of the profile)")])
         if not quiet:
             print_record(output(), trace, profile)
     raise typer.Exit(status_of(result.stop))
