@@ -221,7 +221,7 @@ def _is_made_up(word: str) -> bool:
 def _is_told(word: str) -> bool:
     lowered = word.lower()
     is_word = lowered in _ALSO_WORDS or lowered in PLACES or len(lowered) < _SHORTEST_CALLED
-    return not is_word and not _is_made_up(word) and _may_be_called(word)
+    return not is_word and not _is_made_up(word) and any(map(_may_be_called, lowered.split("-")))
 
 
 def entry(candidate: str) -> int:
