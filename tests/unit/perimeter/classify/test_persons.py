@@ -131,6 +131,7 @@ def test_a_name_is_found_by_what_stands_around_it(text: str, name: str | None) -
         "Aggiornare Zolvatrin",
         "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0",
         "Accept: application/json\nAccept-Language: en-US,en;q=0.9\nCache-Control: no-cache\nVary: origin",
+        "Usage: rm FILE...\nRemove (unlink) the FILE(s).\n- Rename: the old file is kept\nDefaults: none",
         "Content-Type: text/plain\nUser-Agent: curl/8.5\nTransfer-Encoding: chunked\nReferer: about:blank",
     ],
 )
