@@ -129,9 +129,9 @@ def test_a_name_is_found_by_what_stands_around_it(text: str, name: str | None) -
         "tra Real Madrid e Bayern Zolve",
         "L'Ospedale Zolvino, in Zolva Marittima",
         "Aggiornare Zolvatrin",
-        "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0",
-        "Accept: application/json\nAccept-Language: en-US,en;q=0.9\nCache-Control: no-cache\nVary: origin",
-        "Usage: rm FILE...\nRemove (unlink) the FILE(s).\n- Rename: the old file is kept\nDefaults: none",
+        "Browser/1.0 (KHTML, like Gecko) Engine/2",
+        "Accept: text/csv\nAccept-Language: it\nCache-Control: no-cache\nVary: origin",
+        "Usage: tidy PATH\nDelete (for good) what is old.\n- Rename: the old file is kept\nDefaults: none",
         "Content-Type: text/plain\nUser-Agent: curl/8.5\nTransfer-Encoding: chunked\nReferer: about:blank",
     ],
 )
