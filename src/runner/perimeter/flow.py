@@ -113,15 +113,14 @@ def _missing(sink: Sink, case: Case, arguments: JsonObject, known: Known) -> tup
     Once a person has not said yes to a call of the task, what goes to somebody else is named, or is missing.
     """
     warned = known.warned and sink.kind is SinkKind.NETWORK
-    return tuple(
-        name
-        for name, value in sorted(arguments.items())
-        if not (
-            _is_plain(value, known)
-            if name in sink.payload and name not in case and not warned
-            else _is_vouched(value, () if warned and name in sink.payload else case.get(name, ()), known)
-        )
-    )
+
+    def holds(name: str, value: Json) -> bool:
+        said = name in sink.payload
+        if said and name not in case and not warned:
+            return _is_plain(value, known)
+        return _is_vouched(value, () if said and warned else case.get(name, ()), known)
+
+    return tuple(name for name, value in sorted(arguments.items()) if not holds(name, value))
 
 
 def _is_plain(value: Json, known: Known) -> bool:
