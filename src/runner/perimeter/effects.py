@@ -10,14 +10,9 @@ from dataclasses import replace
 from typing import assert_never
 
 from runner.kernel.labels import DataClass, Integrity, Label
-from runner.kernel.ports import (
-    Effect,
-    Root,
-)
+from runner.kernel.ports import Effect, Root
 from runner.perimeter.flows import Reads
-from runner.perimeter.policy import (
-    class_of,
-)
+from runner.perimeter.policy import class_of
 from runner.perimeter.task import FILE_DEFAULT, REDACTED_DEFAULT
 
 

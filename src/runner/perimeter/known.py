@@ -7,16 +7,15 @@ even if the model might have known it. Leaves verdicts to `policy.py`. Carries I
 is not the user, and knowing nothing vouches for nothing.
 """
 
-import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from runner.kernel.labels import BOTTOM, Integrity, Label, join_labels
 from runner.kernel.messages import Block, Json, JsonObject
 from runner.perimeter.named import is_named
-from runner.perimeter.validate import parse_json, plain
+from runner.perimeter.validate import parse_json
 
 
 class Origin(StrEnum):
@@ -83,7 +82,7 @@ def leaves(value: Json) -> Iterator[Json]:
     A list or mapping that is empty counts as one of them, unless it is `value` itself: how such are nested
     can tell as much as a text.
     """
-    stack: list[Json] = [] if value in ([], {}) else [value]
+    stack: list[Json] = [] if value in ([], (), {}) else [value]
     while stack:
         match stack.pop():
             case Mapping() as members if members:
@@ -100,10 +99,20 @@ def repeats(value: Json) -> bool:
         case Mapping():
             return any(map(repeats, value.values()))
         case list() | tuple():
-            texts = {json.dumps(plain(each), sort_keys=True) for each in value}
-            return len(texts) < len(value) or any(map(repeats, value))
+            return len({*map(_frozen, value)}) < len(value) or any(map(repeats, value))
         case _:
             return False
+
+
+def _frozen(value: Json) -> Hashable:
+    """Return what two values have in common only if they are the same JSON."""
+    match value:
+        case Mapping():
+            return frozenset((name, _frozen(each)) for name, each in value.items())
+        case list() | tuple():
+            return tuple(map(_frozen, value))
+        case _:
+            return type(value), value
 
 
 def provenance(value: Json, known: Known) -> Provenance:

@@ -389,7 +389,7 @@ def test_i1_what_holds_no_text_or_one_twice_is_vouched_for_by_nobody(value: Any)
 
 
 def test_i1_an_empty_argument_is_as_good_as_none() -> None:
-    empties: tuple[Any, ...] = ([], {})
+    empties: tuple[Any, ...] = ([], {}, ())
     for empty in empties:
         assert rule(granting(), call(to=[], parts=empty)) == PASSES
     assert rule(granting(), call(to=[], parts=[{"a": "anna@studio.example"}, {"a": "120"}])) == ASKS
