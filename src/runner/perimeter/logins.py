@@ -46,15 +46,20 @@ class Logins:
         return tuple(self.by_place.values())
 
     def credential_for(self, url: Url) -> Credential | None:
-        """Return the credential that `url` is asked for with; None for none, and for what is not https."""
-        if url.scheme != "https":
-            return None
-        held = (each for place, each in self.by_place.items() if not place.is_open and place.holds(url))
-        return next(held, None)
+        """Return the credential that `url` is asked for with; None for none."""
+        place = login_place(self.by_place, url)
+        return None if place is None else self.by_place[place]
 
 
 NOBODY: Final = Logins()
 """No credential for any page."""
+
+
+def login_place(places: Iterable[Place], url: Url) -> Place | None:
+    """Return which of `places`, each with a credential, `url` lies in; None for none, and without https."""
+    if url.scheme != "https":
+        return None
+    return next((place for place in places if not place.is_open and place.holds(url)), None)
 
 
 def stand_in(credentials: Iterable[Credential], *texts: str, unread: bool = False) -> bool:

@@ -34,6 +34,7 @@ from runner.kernel.web import USUAL_PORTS, Url, parse_url, place_of
 from runner.perimeter.grants import policy_document
 from runner.perimeter.known import Known
 from runner.perimeter.lint import Finding, lint
+from runner.perimeter.logins import login_place
 from runner.perimeter.loosened import login_in_words
 from runner.perimeter.policy import NOT_NAMED, ToolGrant, decide, needs_a_person
 from runner.perimeter.trace.commit import policy_digest
@@ -249,14 +250,12 @@ def _secure(url: Url) -> int:
 
 def _as_whom(grant: ToolGrant, call: ToolCall) -> Iterator[str]:
     """Yield with which credential the page of `call` is asked for, where the hosts of `grant` have one."""
-    if not any(place.login for place in grant.places) or grant.url_argument is None:
+    logins = {place: place.login.credential for place in grant.places if place.login is not None}
+    if not logins or grant.url_argument is None:
         return
     url = parse_url(str(call.arguments.get(grant.url_argument)))
-    holding = (
-        () if url is None or url.scheme != "https" else (each for each in grant.places if each.holds(url))
-    )
-    logins = [each.login.credential for each in holding if each.login is not None]
-    yield f"it is asked for with the credential {logins[0]}" if logins else "no credential is sent"
+    place = None if url is None else login_place(logins, url)
+    yield "no credential is sent" if place is None else f"it is asked for with the credential {logins[place]}"
 
 
 def _in_words(verdict: ToolVerdict) -> tuple[str, str]:
