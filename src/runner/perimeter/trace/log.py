@@ -12,7 +12,7 @@ import errno
 import os
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -54,6 +54,7 @@ from runner.perimeter.trace.recover import (
     read_last,
 )
 from runner.perimeter.trace.shape import IS_ID
+from runner.perimeter.trace.turn import Turn
 
 MAX_RECORDS: Final = 100_000
 ROTATE_AFTER_S: Final = 86_400.0
@@ -123,9 +124,7 @@ class Trace:
         self._clock, self._entropy, self._facts = clock, entropy, facts
         self._pid = os.getpid()
         self._lock = threading.RLock()  # guards chain, pending, tasks, state; rotation holds it for long
-        self._turn = threading.RLock()  # over the next two, taken before _lock
-        self._writer: int | None = None  # the thread that has the right to write: one batch at a time
-        self._bells: list[threading.Lock] = []  # of those who wait for it, each held until it is rung
+        self._turn = Turn()  # to write: one batch at a time. Taken before _lock
         self._state: Literal["open", "broken", "closed"] = "open"
         self._pending = bytearray()
         self._durable = 0  # lines that are sealed and on the disk
@@ -261,9 +260,7 @@ class Trace:
         if seq is not None and seq > last:
             raise TraceError("there is no such record yet")
         target = last if seq is None else seq
-        if target < self._durable:
-            return
-        self._alone(self._commit, target)
+        self._turn.take(self._commit, until=lambda: target < self._durable)
 
     def close(self, reason: Literal["done", "rotated", "shutdown", "error"] = "done") -> None:
         """End the log: open tasks, the `close` record, a last seal; drop the key and the lock.
@@ -273,7 +270,7 @@ class Trace:
         Raises `TraceUnavailable` when the end cannot be written, or in a forked child.
         """
         self._refuse_fork()
-        self._alone(partial(self._end, reason))
+        self._turn.take(partial(self._end, reason))
 
     # --- inside ----------------------------------------------------------------------------------
 
@@ -351,7 +348,7 @@ class Trace:
         Only between tasks, for a task lives in one log. The store's lock is held throughout. An error breaks
         the trace, as any failure to write does.
         """
-        self._alone(self._rotate_between_tasks)
+        self._turn.take(self._rotate_between_tasks)
 
     def _rotate_between_tasks(self) -> None:
         with self._lock:
@@ -476,53 +473,17 @@ class Trace:
     def _seal_is_overdue(self) -> bool:
         return (self._clock.monotonic() - self._unsealed_since) * 1000 >= self._facts.seal_ms
 
-    def _alone(self, work: Callable[[], None], target: int | None = None) -> None:
-        """Do `work` with the right to write, which one thread has; do nothing once `target` is durable.
-
-        All who wait for one batch go on at its end. None has to take a turn to learn that, so that the next
-        batch is of all that they write then. Ctrl-C may come at any call, and must not leave the right with a
-        thread that is done: what others wait for would never come. So it is taken and handed on in one `try`,
-        and a lock is entered by its own `with` alone: that of a condition can be interrupted halfway.
-        """
-        thread = threading.get_ident()
-        try:
-            while True:
-                with self._turn:
-                    if target is not None and target < self._durable:
-                        return
-                    if self._writer in {None, thread}:
-                        self._writer = thread
-                        break
-                    bell = threading.Lock()
-                    bell.acquire()
-                    self._bells.append(bell)
-                bell.acquire()
-            work()
-        finally:
-            try:
-                self._hand_on(thread)
-            except BaseException:
-                self._hand_on(thread)
-                raise
-
-    def _hand_on(self, thread: int) -> None:
-        """Give the right to write back if `thread` has it, and wake all who wait. May be done twice."""
-        with self._turn:
-            if self._writer == thread:
-                for bell in self._bells:
-                    if bell.locked():
-                        bell.release()
-                self._bells = []
-                self._writer = None
-
     def _commit(self) -> None:
         self._refuse_unless_open()
+        self._turn.give_way(lambda: self._chain.size - self._durable)
         self._write_batch()
 
     def _write_batch(self) -> None:
         """Seal what is not, write it, sync it, move the pin. Holds the right to write."""
         with self._broken_by_any_error():
             with self._lock:
+                if self._durable == self._chain.size:
+                    return  # somebody else wrote it just now
                 if self._chain.unsealed:
                     self._pending += self._chain.seal()
                 batch, self._pending = bytes(self._pending), bytearray()

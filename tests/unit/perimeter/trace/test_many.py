@@ -17,7 +17,7 @@ from runner.capability.transport.logstore import FolderLog, FolderLogStore
 from runner.capability.transport.salts import FileSaltStore
 from runner.kernel.errors import TraceError
 from runner.kernel.labels import DataClass
-from runner.perimeter.trace import log
+from runner.perimeter.trace import log, turn
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.log import Trace
 from runner.testing import FixedEntropy, FrozenClock, MemoryLogFile, MemorySigner
@@ -126,7 +126,7 @@ def interrupted_at(place: int, trace: Trace) -> BaseException | None:
     places = itertools.count()
 
     def watch(frame: FrameType, event: str, _: object) -> None:
-        here = frame.f_code.co_filename in {log.__file__, threading.__file__, contextlib.__file__}
+        here = frame.f_code.co_filename in {each.__file__ for each in (log, turn, threading, contextlib)}
         if here and event in {"call", "c_return"} and next(places) == place:
             sys.setprofile(None)
             raise KeyboardInterrupt
