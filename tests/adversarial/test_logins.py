@@ -27,7 +27,7 @@ from runner.assembly import construct
 from runner.capability.transport.web import WebTransport
 from runner.kernel.messages import ToolCall
 from runner.kernel.ports import Credential
-from runner.perimeter.toolbox import ToolReply
+from runner.perimeter.running import ToolReply
 from runner.testing import ScriptedServer
 
 HOST, OTHER, OPEN = "archive.example.org", "www.example.net", "below.example.com"

@@ -14,7 +14,7 @@ from runner import HostTool, open_profile
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import JsonObject, ToolCall
 from runner.kernel.ports import Effect, Tool, ToolOutput
-from runner.perimeter.toolbox import ToolReply
+from runner.perimeter.running import ToolReply
 from runner.testing import FakeTool, ScriptedServer
 
 VERIFIER: Final = Path(__file__).resolve().parents[2] / "verify" / "akaion_verify.py"

@@ -26,8 +26,8 @@ from runner.kernel.messages import Block, ToolCall
 from runner.kernel.ports import Approver
 from runner.perimeter.fetching import Outlet
 from runner.perimeter.grants import policy_document
+from runner.perimeter.running import ToolReply
 from runner.perimeter.task import Task
-from runner.perimeter.toolbox import ToolReply
 from runner.testing import ScriptedApprover, ScriptedServer, oblige
 
 HOST: Final = "www.example.org"

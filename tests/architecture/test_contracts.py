@@ -352,6 +352,7 @@ EXCUSED_NAMES = {
         "sleep",
         "to_thread.run_sync",
     },
+    ("perimeter/running.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/second_model.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/redact.py", "threading"): {"Lock"},
     ("perimeter/toolbox.py", "anyio"): {"to_thread.run_sync"},

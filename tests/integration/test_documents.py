@@ -17,7 +17,7 @@ from runner.capability.sandbox import bubblewrap
 from runner.kernel.errors import ConfigError
 from runner.kernel.labels import DataClass, Integrity
 from runner.kernel.messages import ToolCall
-from runner.perimeter.toolbox import ToolReply
+from runner.perimeter.running import ToolReply
 from runner.testing import ScriptedServer
 
 ROOT = Path(__file__).resolve().parents[2]

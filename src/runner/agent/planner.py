@@ -15,7 +15,7 @@ from runner.agent.session import Session
 from runner.agent.steps import Evidence, Stop, StopReason
 from runner.kernel.messages import JsonObject
 from runner.perimeter.client import AskedCall
-from runner.perimeter.toolbox import DENIED
+from runner.perimeter.telling import DENIED
 
 SEARCHES: Final = ("search_documents", "search_text")
 """Tools that open a question over files, the better one first: it has an index."""

@@ -29,8 +29,9 @@ from runner.kernel.messages import Block, Json, JsonObject, Message, Role, ToolC
 from runner.kernel.ports import Excerpt
 from runner.kernel.tiers import CallFailure, Tier
 from runner.perimeter.client import Reply, SealedClient
+from runner.perimeter.running import ToolReply
 from runner.perimeter.task import Task
-from runner.perimeter.toolbox import SealedTools, ToolReply
+from runner.perimeter.toolbox import SealedTools
 
 INVALID: Final = "the model's replies stayed invalid"
 """What is said of a run that ends since no reply could be used."""

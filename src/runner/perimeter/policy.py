@@ -200,11 +200,14 @@ def _of_arguments(
         refused := parse_command(call.arguments, grant.binaries), Refused
     ):
         return Deny(rule="command-not-granted", hint=refused.hint)
-    if found.inside is False:
-        folders = ", ".join(f"{root.alias}/" for root in seen_from(grant, matters))
-        hint = f"a path starts with a granted folder. Put one before it: {folders or 'none'}"
-        return Deny(rule="path-outside-grant", hint=hint)
-    return None
+    return outside(grant, matters) if found.inside is False else None
+
+
+def outside(grant: ToolGrant, matters: AbstractSet[str]) -> Deny:
+    """Return the denial of a path that lies in no folder of `grant`, to a task of `matters`."""
+    folders = ", ".join(f"{root.alias}/" for root in seen_from(grant, matters))
+    hint = f"a path starts with a granted folder. Put one before it: {folders or 'none'}"
+    return Deny(rule="path-outside-grant", hint=hint)
 
 
 def _of_sink(grant: ToolGrant, call: ToolCall, known: Known) -> Deny | None:

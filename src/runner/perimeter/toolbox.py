@@ -1,50 +1,33 @@
 # SPDX-License-Identifier: Apache-2.0
 """The sealed tools: one call, in order, from decision to labelled result.
 
-Owns the sequence decide, approve, record, seal to disk, run, label, record. Leaves the decision to
-`policy.decide` and the effect to the tool. Carries I1, I4, I9 and P2: a denied call runs nothing. Carries I8:
-what was restored goes into no sink below its class, and what a tool makes of it keeps that class.
+Owns the sequence decide, approve, record, seal to disk, run. Leaves the decision to `policy.decide`, what
+comes of a tool to `running.py`, and what a model is told of a denial to `telling.py`. Carries I1, I4, I9 and
+P2: a denied call runs nothing. Carries I8: what was restored goes into no sink below its class.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Final, Literal, Protocol, assert_never, final
+from typing import Final, Literal, assert_never, final
 
 import anyio
 import anyio.to_thread
 
 from runner.kernel.decisions import Allow, Ask, Deny, ToolVerdict
-from runner.kernel.errors import ToolError, TraceError, raises_bare
-from runner.kernel.labels import DataClass, Label, join_labels
+from runner.kernel.errors import raises_bare
+from runner.kernel.labels import DataClass
 from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
-from runner.kernel.ports import (
-    Approver,
-    Effect,
-    Excerpt,
-    GrantedCall,
-    Tool,
-    ToolOutput,
-    Veil,
-    WebTool,
-)
-from runner.kernel.web import parse_url
-from runner.perimeter.aside import aside
+from runner.kernel.ports import Effect, Tool
 from runner.perimeter.asking import ask_person
 from runner.perimeter.completing import to_its_end
-from runner.perimeter.effects import label_of, own_label, residue_of, sink_of
-from runner.perimeter.fetching import NOT_PLAIN, Fetch, PageDenied, PageGate, fetch
-from runner.perimeter.flows import Reads
+from runner.perimeter.effects import residue_of, sink_of
 from runner.perimeter.known import NOTHING_KNOWN, Known, provenance
-from runner.perimeter.named import spelling_of
 from runner.perimeter.policy import (
     MATTERS_MEET,
     NO_MATTER,
-    NOT_NAMED,
-    Policy,
     call_key,
-    carried,
     decide,
     matters_of,
     narrow,
@@ -54,64 +37,18 @@ from runner.perimeter.policy import (
     reach,
 )
 from runner.perimeter.question import approval_request
+from runner.perimeter.running import Seen, Started, ToolReply, Workshop, run_tool
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import REDACTED_DEFAULT, Task
+from runner.perimeter.telling import told
 from runner.perimeter.trace import records
 from runner.perimeter.validate import is_bounded, plain
-from runner.perimeter.withhold import withhold, withhold_lines
 
 APPROVAL_LASTS_US: Final = 300_000_000
 """How long a granted approval may wait for its call: five minutes, in microseconds."""
-DENIED: Final = "denied: "
-"""How a denial begins that a model is told."""
 UNBOUNDED: Final = Deny(
     rule="arguments-unbounded", hint="the arguments are no JSON, or too large, or too deep"
 )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolReply:
-    """What came of a call: `block` is the text for the model, `excerpts` are lines it may quote.
-
-    `unread` counts the files that the tool came upon and could not read as text, `not_whole` the documents
-    that it could not read all of, `withheld` the texts of its result that the grant keeps from the task.
-    `rule` is the rule of the policy that denied the call, as it is on record; empty for any other reply.
-    """
-
-    status: Literal["ok", "error", "denied"]
-    block: Block
-    excerpts: tuple[Excerpt, ...] = field(default=(), repr=False)
-    unread: int = 0
-    not_whole: int = 0
-    withheld: int = 0
-    rule: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Seen:
-    """What a call is made of: the task's mark, the part of it that redaction would leave, and its matters."""
-
-    mark: Label
-    residue: Label
-    matters: AbstractSet[str]
-
-    def join(self, labels: Sequence[Label], residues: Sequence[Label]) -> "_Seen":
-        """Return this with what the tool itself adds."""
-        return replace(
-            self, mark=join_labels([self.mark, *labels]), residue=join_labels([self.residue, *residues])
-        )
-
-
-class Workshop(PageGate, Protocol):
-    """The part of the perimeter that sealed tools work through."""
-
-    @property
-    def policy(self) -> Policy:
-        """The grants."""
-
-    @property
-    def approver(self) -> Approver | None:
-        """Who answers an `Ask`; None means nobody, and that is a denial."""
 
 
 @final
@@ -159,7 +96,7 @@ class SealedTools(Sealed):
         call = opened or call
         held = DataClass.C0 if veiled or opened else task.held(call.arguments, origin=call.origin)
         residue = task.residue.with_detected(held)
-        context = _Seen(mark=task.mark, residue=residue, matters=task.matters)
+        context = Seen(mark=task.mark, residue=residue, matters=task.matters)
         known = task.ledger.known(task.mark)
         verdict = self._verdict(call, task, known) if bounded else UNBOUNDED
         matters = context.matters | self._reached(call, verdict, context)
@@ -171,17 +108,25 @@ class SealedTools(Sealed):
         match verdict:
             case Deny():
                 await self._to_disk()
-                said = _say(task, DENIED + verdict.hint, context)
+                said = self._denial(call, verdict, context, known, task)
                 return ToolReply(status="denied", block=said, rule=verdict.rule)
             case Ask():
                 if not await self._approved(call, verdict, decision, matters, task, known=known):
-                    return ToolReply(status="denied", block=_say(task, _refusal(verdict), context))
+                    said = self._denial(call, verdict, context, known, task)
+                    return ToolReply(status="denied", block=said)
             case Allow():
                 pass
             case _:
                 assert_never(verdict)
-        veil = task.veil if veiled else None
-        return await self._run(call, decision, context, task, veil=veil, named=opened is not None)
+        started = Started(
+            call=call,
+            decision=decision,
+            seen=context,
+            task=task,
+            veil=task.veil if veiled else None,
+            named=opened is not None,
+        )
+        return await self._run(started)
 
     def _is_veiled(self, call: ToolCall, task: Task) -> bool:
         """Say whether a model elsewhere gets to see what `call` returns: then it is answered from that.
@@ -215,7 +160,7 @@ class SealedTools(Sealed):
             return Deny(rule="tool-not-granted", hint="no such tool")
         return decide(self._workshop.policy, call, matters, known)
 
-    def _reached(self, call: ToolCall, verdict: ToolVerdict, context: _Seen) -> AbstractSet[str]:
+    def _reached(self, call: ToolCall, verdict: ToolVerdict, context: Seen) -> AbstractSet[str]:
         """Return the matters whose content `call` would bring, none for a denied one."""
         if isinstance(verdict, Deny):
             return NO_MATTER
@@ -242,124 +187,26 @@ class SealedTools(Sealed):
             )
         return verdict
 
-    async def _run(
-        self,
-        call: ToolCall,
-        decision: records.PolicyDecision,
-        context: _Seen,
-        task: Task,
-        *,
-        veil: Veil | None,
-        named: bool,
-    ) -> ToolReply:
-        effect = self._workshop.policy.grants[call.tool].effect
-        started = records.ToolCall(
+    async def _run(self, started: Started) -> ToolReply:
+        """Put the start of a call on record and on disk, and run it."""
+        decision, tool = started.decision, started.call.tool
+        effect = self._workshop.policy.grants[tool].effect
+        record = records.ToolCall(
             call_id=decision.call_id,
             tool=decision.tool,
             args_commit=decision.args_commit,
             net=effect is Effect.NET,
         )
-        self._workshop.trace.append(started, task=task.id)
+        self._workshop.trace.append(record, task=started.task.id)
         await self._to_disk()
-        work = partial(self._done, call, decision, context, task, veil=veil, named=named)
+        work = partial(run_tool, self._workshop, self._tools[tool], started)
         return await (to_its_end(work) if effect is Effect.WRITE else work())
-
-    async def _done(
-        self,
-        call: ToolCall,
-        decision: records.PolicyDecision,
-        context: _Seen,
-        task: Task,
-        *,
-        veil: Veil | None,
-        named: bool,
-    ) -> ToolReply:
-        """Run the tool, and return what came of it, which is on record."""
-        trace, tool = self._workshop.trace, self._tools[call.tool]
-        effect = self._workshop.policy.grants[call.tool].effect
-        granted = narrow(self._workshop.policy, call, context.matters)
-        reached = reach(self._workshop.policy, call, context.matters)
-        status: Literal["ok", "error"] = "ok"
-        rule = ""
-        try:
-            if isinstance(tool, WebTool) and effect is Effect.NET:
-                output = await fetch(self._workshop, self._page(tool, granted, decision, task), task)
-            else:
-                run = partial(tool.run, replace(granted, veil=veil, named=named))
-                output = await anyio.to_thread.run_sync(run, abandon_on_cancel=True)
-            _check_output(output)
-        except TraceError:
-            raise
-        except PageDenied as denial:
-            status, rule, output = "error", denial.rule, ToolOutput(text=f"{DENIED}{denial}")
-        except ToolError as error:
-            status, output = "error", ToolOutput(text=f"error: {error}")
-        except Exception as error:  # noqa: BLE001 - a tool's fault must not carry its payload further (I12)
-            status, output = "error", ToolOutput(text=f"error: the tool failed ({type(error).__name__})")
-        reads = self._workshop.policy.grants[call.tool].flow.reads
-        output, withheld = await _shown(output, reads, task, lines=isinstance(tool, WebTool))
-        own = own_label(effect, reached, reads)
-        residues = [own, *(residue_of(root) for root in reached)]
-        context = context.join([own, *(label_of(root) for root in reached)], residues)
-        text = output.text
-        context = replace(context, mark=context.mark.with_detected(task.behind(text)))
-        examined = await aside(partial(task.examine, text), size=len(text))
-        block = task.mint(BlockKind.TOOL, text, context.mark, residue=context.residue, examined=examined)
-        if veil is not None:
-            task.was_veiled(block)
-        result = records.ToolResult(
-            call_id=decision.call_id,
-            status=status,
-            result_commit=trace.commit(_bytes(text)),
-            bytes=len(_bytes(text)),
-            block=block.id,
-        )
-        trace.append(result, task=task.id)
-        if status == "ok":
-            drafted = any(root.written for root in reached)
-            asked = carried(
-                self._workshop.policy.grants[call.tool], call.arguments, task.ledger.known(task.mark).said
-            )
-            task.ledger.returned(call.tool, asked, text, block.label, drafted=drafted)
-            source = join_labels(residues).data_class
-            await aside(partial(task.remember, text, source), size=len(text))
-        said: Literal["ok", "error", "denied"] = "denied" if rule else status
-        return ToolReply(
-            status=said,
-            block=block,
-            excerpts=output.excerpts,
-            unread=output.unread,
-            not_whole=output.not_whole,
-            rule=rule,
-            withheld=withheld,
-        )
-
-    def _page(self, tool: WebTool, call: GrantedCall, decision: records.PolicyDecision, task: Task) -> Fetch:
-        """Return what `call`, which may run, asks for, with the label of whoever composed the address.
-
-        A page that the user named is the user's; any other address is made of all that the task has seen.
-        Raises `PageDenied` for what is no address: the policy lets none pass.
-        """
-        text = call.arguments.get(tool.url_argument)
-        url = parse_url(text) if isinstance(text, str) else None
-        if url is None:
-            raise PageDenied(NOT_PLAIN)
-        known = task.ledger.known(task.mark)
-        named = spelling_of(url, known.said) is not None
-        return Fetch(
-            tool=tool,
-            call=call,
-            url=url,
-            label=known.spoken if named else task.mark,
-            inputs=(task.goal.id if named else task.peak.id,),
-            call_id=decision.call_id,
-        )
 
     def _decision(
         self,
         call: ToolCall,
         verdict: ToolVerdict,
-        context: _Seen,
+        context: Seen,
         matters: int,
         task: Task,
         *,
@@ -411,53 +258,21 @@ class SealedTools(Sealed):
             for name in needs_a_person(self._workshop.policy, call, known)
         }
         request = approval_request(call, task.mark.data_class, meeting, unnamed)
-        task.ledger.asked()
+        somebody = self._workshop.approver is not None
+        if somebody:
+            task.ledger.asked()
         yes = await ask_person(self._workshop, decision, request, task=task.id, lasts_us=APPROVAL_LASTS_US)
         if yes is None or not task.matters <= matters:
-            task.ledger.was_refused(call_key(call), by_person=self._workshop.approver is not None)
+            task.ledger.was_refused(call_key(call), by_person=somebody)
             return False
         task.admit(matters)
         task.ledger.runs(call.tool)
         return True
 
+    def _denial(self, call: ToolCall, refused: Deny | Ask, context: Seen, known: Known, task: Task) -> Block:
+        """Return what the model is told of `call`, which does not run."""
+        said = told(self._workshop.policy, call, refused, context.matters, known)
+        return task.mint(BlockKind.TOOL, said, context.mark, residue=context.residue)
+
     async def _to_disk(self) -> None:
         await anyio.to_thread.run_sync(self._workshop.trace.barrier)
-
-
-async def _shown(
-    output: ToolOutput, reads: Reads | None, task: Task, *, lines: bool
-) -> tuple[ToolOutput, int]:
-    """Return what the task is shown of `output`, and how many texts it is not: of a page, `lines` of it.
-
-    None of those is quoted.
-    """
-    if reads is None or reads.most is None:
-        return output, 0
-    work = withhold_lines if lines else withhold
-    text, count = await aside(partial(work, output.text, reads.most, task.class_of), size=len(output.text))
-    left = tuple(each for each in output.excerpts if lines and each.text in text)
-    return (replace(output, text=text, excerpts=left) if count else output), count
-
-
-def _check_output(output: object) -> None:
-    """Raise `TypeError` for what a tool returned that is no output: a tool is somebody's code."""
-    if not isinstance(output, ToolOutput) or not isinstance(output.text, str):
-        raise TypeError("a tool returns a ToolOutput")
-
-
-def _say(task: Task, text: str, context: _Seen) -> Block:
-    return task.mint(BlockKind.TOOL, text, context.mark, residue=context.residue)
-
-
-def _refusal(verdict: Ask) -> str:
-    """Return what the model is told when nobody said yes. It names no matter: their names are content."""
-    if verdict.rule == MATTERS_MEET:
-        fix = "open the task for one matter (`--matter NAME`, in a program `matter=`), or name a path"
-        return f"{DENIED}this would bring two matters together; {fix}"
-    if verdict.rule == NOT_NAMED:
-        return f"{DENIED}the user did not name whom or what this is for, and nobody approved it"
-    return f"{DENIED}not approved"
-
-
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")

@@ -29,8 +29,8 @@ from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
 from runner.perimeter.fetching import Outlet
 from runner.perimeter.grants import compile_policy
 from runner.perimeter.policy import ToolGrant
+from runner.perimeter.running import ToolReply
 from runner.perimeter.task import Task
-from runner.perimeter.toolbox import ToolReply
 from runner.perimeter.trace.note import vkey
 from runner.testing import FakeTool, MemorySigner, ScriptedApprover
 

@@ -75,11 +75,12 @@ async def test_i1_a_second_matter_asks_and_without_an_approver_it_is_denied(
         assert await statuses(tools, task, "one/a") == ["ok"]
         reply = await tools.call(read(task, "two/b"), task=task)
         held = task.matters
+        decision, approval = world.records("policy_decision")[-1], world.records("approval")[-1]
+        nowhere = await tools.call(read(task, "nowhere/b"), task=task)
     assert (reply.status == "ok") is (answer is True)
     assert held == ({"rossi", "bianchi"} if answer else {"rossi"})
     assert reply.block.label.matters == held
     assert len(tool.calls) == (2 if answer else 1)
-    decision, approval = world.records("policy_decision")[-1], world.records("approval")[-1]
     assert (decision["decision"], decision["rule"]) == ("ask", "matters-meet")
     assert (approval["by"], approval["granted"]) == ("none" if answer is None else "user", answer is True)
     if approver is not None:
@@ -88,7 +89,7 @@ async def test_i1_a_second_matter_asks_and_without_an_approver_it_is_denied(
         assert asked.rendering.count("brings together") == 2, "above what the model wrote, and below it"
     if not answer:
         assert "rossi" not in reply.block.text + task.goal.text
-        assert "--matter" in reply.block.text
+        assert reply.block.text == nowhere.block.text, "a folder of another matter is answered as none"
         assert "bianchi" not in reply.block.text, "a model of one matter is not told the names of others"
 
 
