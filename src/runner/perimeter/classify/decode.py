@@ -169,7 +169,7 @@ def _text_of(decoded: bytes) -> str | None:
 
 def _opened(reading: Reading, start: int, end: int, text: str) -> Reading:
     """Return the reading `text`, which is written at bytes `start` to `end` of `reading`."""
-    whole = Piece(at=0, start=start, end=end, literal=False)
+    whole = Piece(at=0, start=start, end=end, step=0)
     around = b" ".join((*reading.surroundings(start, end), reading.around))
     return Reading(view=View.DECODED, data=fold(text).data, pieces=(whole,), parent=reading, around=around)
 

@@ -29,5 +29,5 @@ def disguised(text: str, strange: frozenset[str]) -> Iterator[Reading]:
     """
     found = None if _TWINS.isdisjoint(strange) else _MIXED.search(text)
     if found is not None:
-        word = Piece(at=0, start=found.start(), end=found.end(), literal=False)
+        word = Piece(at=0, start=found.start(), end=found.end(), step=0)
         yield Reading(view=View.DECODED, data=DISGUISED, pieces=(word,))

@@ -34,20 +34,20 @@ ESCAPE: Final = (
 )
 """Percent and quoted-printable bytes, soft line ends, escapes of programs, HTML character references."""
 _ESCAPE: Final = patterns.compile_pattern(ESCAPE)
-_BYTE_ESCAPES: Final = {"%": 3, "=": 3, "\\x": 4}
-"""How many characters write one byte, by how the escape begins."""
+_ALIKE: Final = re.compile("(?s)[\t\n\r -~]+|.")
+"""Characters in a row that are one byte each and can be seen, or any one."""
 
 
 def _bytes_escaped(escape: str) -> Iterator[tuple[str, int]]:
-    """Yield each character that a run of escaped bytes stands for, with the length of its own escapes.
+    """Yield what a run of escaped bytes stands for, with the length of the escapes of each character.
 
     The bytes are UTF-8; a byte that is not is taken for Latin-1.
     """
-    width = _BYTE_ESCAPES[escape[:2] if escape[0] == "\\" else escape[0]]
-    data = bytes(int(escape[at + width - 2 : at + width], 16) for at in range(0, len(escape), width))
-    for character in data.decode("utf-8", "surrogateescape"):
-        size = len(character.encode("utf-8", "surrogateescape"))
-        yield chr(ord(character) - 0xDC00) if "\udc80" <= character <= "\udcff" else character, size * width
+    sign = "\\x" if escape[0] == "\\" else escape[0]
+    width, data = len(sign) + 2, bytes.fromhex(escape.replace(sign, ""))
+    for part in _ALIKE.findall(data.decode("utf-8", "surrogateescape")):
+        size = len(part.encode("utf-8", "surrogateescape")) // len(part)
+        yield chr(ord(part) - 0xDC00) if "\udc80" <= part <= "\udcff" else part, size * width
 
 
 def _unescape_one(escape: str) -> str:
@@ -66,6 +66,7 @@ def _unescape_one(escape: str) -> str:
 
 
 def _unescaped(escape: str) -> Iterator[tuple[str, int]]:
+    """Yield what `escape` stands for, with the length of the escape of each character."""
     if escape[-1] == "\n":
         yield escape[0], len(escape)
     elif escape[0] in "%=" or escape.startswith("\\x"):
@@ -81,10 +82,10 @@ def unescape(reading: Reading) -> Reading:
     for match in _ESCAPE.finditer(reading.data):
         start, end = match[0]
         draft.literal(position, start)
-        for character, size in _unescaped(source[start:end]):
-            if not is_invisible(character):
-                draft.instead(character, start, start + size)
-            start += size
+        for characters, step in _unescaped(source[start:end]):
+            if len(characters) > 1 or not is_invisible(characters):
+                draft.each(characters, start, step)
+            start += step * len(characters)
         position = end
     draft.literal(position, len(source))
     return draft.reading(View.UNESCAPED, reading)

@@ -67,7 +67,7 @@ def every_reading(text: str) -> tuple[Reading, ...]:
 
 def unread(text: str) -> Reading:
     """Return the mark of `text` as a whole, which was not read to its end."""
-    whole = Piece(at=0, start=0, end=len(text), literal=False)
+    whole = Piece(at=0, start=0, end=len(text), step=0)
     return Reading(view=View.DECODED, data=UNREAD, pieces=(whole,))
 
 
@@ -131,7 +131,7 @@ def beyond_reading(reading: Reading, seen: AbstractSet[int]) -> Iterator[Reading
         return
     encodings = seen & frozenset(range(len(_ENCODED)))
     if next(inner_readings(reading, encodings), None) is not None:
-        whole = Piece(at=0, start=0, end=len(reading.data), literal=False)
+        whole = Piece(at=0, start=0, end=len(reading.data), step=0)
         yield Reading(view=View.DECODED, data=UNPACKABLE, pieces=(whole,), parent=reading)
 
 

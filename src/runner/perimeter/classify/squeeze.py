@@ -39,6 +39,7 @@ SPACED: Final = (*_SINGLES, *_SPELLED, rf"[0-9A-Za-z.\-_*|~]{{{_SHORTEST_CHUNKED
 _PATTERNS: Final = tuple(map(patterns.compile_pattern, (*_SINGLES, *_SPELLED, _CHUNKS)))
 _LAST: Final = len(_PATTERNS) - 1
 _SIGN: Final = re.compile(r"(?<=[0-9A-Za-z])[.\-](?=[0-9A-Za-z])")
+_AS_SPACES: Final = {code: " " for code in range(0x80) if not chr(code).isalnum()}
 _MARGIN: Final = 120
 """Characters kept on either side of a run, for the words that corroborate it."""
 
@@ -86,7 +87,7 @@ def _closed(run: str) -> str:
     """Return `run` without its separators; where two stand together a word ends."""
     if "\n" in run:
         return "".join(filter(str.isalnum, run))
-    spaced = "".join(character if character.isalnum() else " " for character in run)
+    spaced = run.translate(_AS_SPACES)
     return " ".join(word.replace(" ", "") for word in spaced.split("  ") if word)
 
 

@@ -51,14 +51,15 @@ _BLANK_LETTERS: Final = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 class Piece(NamedTuple):
     """A part of a view: from byte `at` on, it stands for `start` to `end` of what the view was made from.
 
-    A literal piece is the same characters, one for one; any other stands for its whole range. A text may have
-    one for each character, so it is a tuple, which is made four times as fast.
+    Each of its bytes stands for `step` characters, one after the other: 1 for what is as it was, 3 for what
+    was written `%41`. With 0 any part of it stands for its whole range. A text may have one for each
+    character, so it is a tuple, which is made four times as fast.
     """
 
     at: int
     start: int
     end: int
-    literal: bool
+    step: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +69,7 @@ class Reading:
     `pieces`, in order, say what each byte stands for in `parent`, the reading this one was made from
     (None: the text itself); without pieces byte i is code point i of the text. `around` holds, for a
     decoded run, the words beside the run. With `only_disguised`, a hit counts only where it takes in
-    something that is not literal.
+    something that is not as it was.
     """
 
     view: View
@@ -88,8 +89,8 @@ class Reading:
         if not self.pieces:
             return start, end
         first, last = self._piece(start), self._piece(end - 1)
-        begin = first.start + (start - first.at) * first.literal
-        finish = last.start + end - last.at if last.literal else last.end
+        begin = first.start + (start - first.at) * first.step
+        finish = last.start + (end - last.at) * last.step if last.step else last.end
         return (begin, finish) if self.parent is None else self.parent.original_span(begin, finish)
 
     def _piece(self, index: int) -> Piece:
@@ -101,7 +102,7 @@ class Reading:
             return True
         first = bisect_right(self.pieces, start, key=_at) - 1
         last = bisect_right(self.pieces, end - 1, key=_at)
-        return any(not piece.literal for piece in self.pieces[first:last])
+        return any(piece.step != 1 for piece in self.pieces[first:last])
 
     def is_new(self, start: int, end: int) -> bool:
         """Say whether bytes `start` to `end`, with what a rule looks at around them, are not as in `parent`.
@@ -112,7 +113,7 @@ class Reading:
             return True
         first = max(0, bisect_right(self.pieces, start - _REACH, key=_at) - 1)
         behind = bisect_right(self.pieces, end + _REACH, key=_at)
-        return behind - first > 1 or not self.pieces[first].literal
+        return behind - first > 1 or self.pieces[first].step != 1
 
     def new_matches(self, pattern: Pattern) -> Iterator[list[Range]]:
         """Yield the matches of `pattern` that are new here, as `is_new` says."""
@@ -139,19 +140,23 @@ class Draft:
 
     def literal(self, start: int, end: int) -> None:
         """Take `start` to `end` of the source as they are."""
-        self._add(self._source[start:end], start, end, literal=True)
+        self._add(self._source[start:end], start, end, 1)
 
     def instead(self, text: str, start: int, end: int) -> None:
         """Put `text` in place of `start` to `end` of the source."""
-        self._add(text, start, end, literal=False)
+        self._add(text, start, end, 0)
+
+    def each(self, text: str, start: int, step: int) -> None:
+        """Put each character of `text` in place of `step` of the source, from `start` on."""
+        self._add(text, start, start + step * len(text), step)
 
     def gap(self, start: int) -> None:
         """Leave out what follows byte `start`: two line ends, across which nothing is read together."""
-        self._add("\n\n", start, start + 2, literal=True)
+        self._add("\n\n", start, start + 2, 1)
 
-    def _add(self, text: str, start: int, end: int, *, literal: bool) -> None:
+    def _add(self, text: str, start: int, end: int, step: int) -> None:
         if text:
-            self._pieces.append(Piece(self._size, start, end, literal))
+            self._pieces.append(Piece(self._size, start, end, step))
             self._kept.append(text)
             self._size += len(text)
 
@@ -169,12 +174,12 @@ class Draft:
     def _before(self) -> Iterator[Piece]:
         """Yield what stands for what was left out before the first piece, if anything was."""
         if self._pieces and self._pieces[0].start > 0:
-            yield Piece(0, 0, self._pieces[0].start, literal=False)
+            yield Piece(0, 0, self._pieces[0].start, 0)
 
     def _behind(self) -> Iterator[Piece]:
         """Yield what stands for what was left out behind the last piece, if anything was."""
         if self._pieces and self._pieces[-1].end < len(self._source):
-            yield Piece(self._size, self._pieces[-1].end, len(self._source), literal=False)
+            yield Piece(self._size, self._pieces[-1].end, len(self._source), 0)
 
 
 _STRANGE: Final = re.compile("[^\t\n\r\x20-\x7e\xa0-\xac\xae-\xff]")

@@ -134,6 +134,22 @@ def test_unescaping_maps_back_to_the_escapes() -> None:
     assert reading.original_span(1, 3) == (1, 9)
 
 
+@given(st.text(st.sampled_from("ab \u00e0\u20ac\u200b\0"), max_size=12), st.sampled_from(("%", "=", "\\x")))
+def test_every_character_of_a_run_of_escapes_is_at_its_own_escapes(text: str, sign: str) -> None:
+    """I12: what is replaced for redaction is what was found, and no more."""
+    written = [
+        "".join(f"{sign}{byte:02X}" for byte in character.encode("utf-8"))
+        for character in text
+        if character not in "\u200b\0"
+    ]
+    encoded = "".join(f"{sign}{byte:02X}" for byte in text.encode("utf-8"))
+    source = f"x{encoded}y"
+    reading = unescape(fold(source))
+    assert reading.data == fold(f"x{text}y".replace("\u200b", "").replace("\0", "")).data
+    spans = [reading.original_span(index, index + 1) for index in range(1, len(written) + 1)]
+    assert [source[start:end] for start, end in spans] == written
+
+
 @pytest.mark.parametrize(
     ("text", "kind"),
     [

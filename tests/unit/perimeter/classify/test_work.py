@@ -242,6 +242,11 @@ def test_what_is_disguised_is_found_wherever_it_stands_in_a_long_text(hidden: st
     assert text[found[0].start : found[0].end] == code
 
 
+def test_a_run_of_escapes_is_one_piece_of_its_reading() -> None:
+    readings = every_reading("parola " + "%41" * 5_000 + " parola")
+    assert [len(reading.pieces) for reading in readings] == [0, 3]
+
+
 @pytest.mark.parametrize("pattern", ["^xx", "xx$"])
 def test_what_is_left_out_at_either_end_of_a_text_is_seen(pattern: str) -> None:
     """I6: a line begins and ends beside what cannot be seen."""
