@@ -1703,9 +1703,10 @@ def describe_voucher(report: Dict[str, Any]) -> str:
     """Say who vouches for the book: the pinned key only if it certified every log of a book that holds."""
     if not report["pinned"]:
         return "nobody you named (no usable pin)"
-    if report["logs"] and report["verdict"] not in {"FAIL", "UNTRUSTED"}:
-        return "the pinned device key"
-    return "nobody: the pinned key does not vouch for this book as it stands"
+    # S6 judges the policy that was in force, and takes nothing from what was recorded under it.
+    found = {REASONS[reason["code"]][0] for reason in report["reasons"] if reason["code"] != "policy-differs"}
+    holds = report["logs"] and not found & {"FAIL", "UNTRUSTED"}
+    return "the pinned device key" if holds else "nobody: the pinned key does not vouch for it as it stands"
 
 
 def describe_anchor(anchor: Body) -> str:

@@ -174,6 +174,14 @@ def test_another_policy_is_not_told_as_an_alteration(folder: Path, pin: Path) ->
     assert done.returncode == 1
     said = "another policy was in force; that does not say the record was altered"
     assert f"FAIL: policy-differs, log 0, seq 0: S6: {said}" in done.stdout
+    assert "Vouched for by: the pinned device key" in done.stdout.splitlines()
+
+
+def test_an_alteration_is_vouched_for_by_nobody_whatever_the_policy(folder: Path, pin: Path) -> None:
+    log = LogBuilder().open().close().write(folder)
+    (folder / log.name).write_bytes(log.content() + b"\n")
+    for options in ((), ("--policy-digest", bb.hex64("other"))):
+        assert "Vouched for by: nobody: the pinned key does not" in run(folder, "--pin", pin, *options).stdout
 
 
 def test_a_defect_of_the_verifier_is_a_failure(
