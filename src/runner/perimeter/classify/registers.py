@@ -378,15 +378,16 @@ def _left(word: bytes) -> int:
 
 def one_slip(one: bytes, other: bytes) -> bool:
     """Say whether one letter was left out, added, replaced, or two neighbours were swapped."""
-    if abs(len(one) - len(other)) > 1 or one == other:
-        return False
-    size = min(len(one), len(other))
-    head = next((index for index in range(size) if one[index] != other[index]), size)
-    if len(one) == len(other):
-        swapped = one[:head] + one[head : head + 2][::-1] + one[head + 2 :]
-        return one[head + 1 :] == other[head + 1 :] or swapped == other
     longer, shorter = (one, other) if len(one) > len(other) else (other, one)
-    return longer[head + 1 :] == shorter[head:]
+    if len(longer) - len(shorter) > 1 or one == other:
+        return False
+    head = 0
+    while head < len(shorter) and one[head] == other[head]:
+        head += 1
+    if len(longer) > len(shorter):
+        return longer[head + 1 :] == shorter[head:]
+    swapped = one[head : head + 2] == other[head : head + 2][::-1]
+    return one[head + 1 + swapped :] == other[head + 1 + swapped :]
 
 
 def _raise(table: dict[_Key, DataClass], key: _Key, found: DataClass) -> None:

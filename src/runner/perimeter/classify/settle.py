@@ -25,6 +25,7 @@ _AT_THE_SAME_PLACE: Final[Mapping[str, frozenset[str]]] = {
 }
 """For a kind, those that overrule it at the very same place: a check digit and its own name, where the other
 had a shape; a person's number, where the other would be a firm's."""
+_OVERRULING: Final = frozenset().union(*_AT_THE_SAME_PLACE.values())
 _AROUND: Final = frozenset({"professional", "address", "client"})
 _BY_KIND: Final = "organisation-by-kind"
 """Kinds, and a rule, that overrule a person whose name lies inside: somebody's title, a street or a firm
@@ -50,7 +51,7 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
     kinds = _kinds(spans)
     persons = [span for span in spans if span.kind == "person"]
     alone = [span for span in spans if span.rule == ALONE]
-    weaker = [span for span in spans if span.kind in _AT_THE_SAME_PLACE and _is_another(span, kinds)]
+    weaker = [span for span in spans if _is_another(span, kinds)] if kinds else []
     if persons:
         inside = sorted((span.start, span.end) for span in spans if span.kind == _FIRM)
         firms = dict(inside)  # of two that begin together the longer comes last
@@ -67,27 +68,24 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
         named = [span for span in spans if span.kind == "client" and span.rule != ALONE]
         edges = {span.start for span in named} | {span.end for span in named}
         weaker += [
-            span
-            for span in alone
-            if _inside(span, longer, by=1) or not edges.isdisjoint((span.start, span.end))
+            span for span in alone if span.start in edges or span.end in edges or _inside(span, longer, by=1)
         ]
     return frozenset(weaker)
 
 
 def _kinds(spans: Sequence[Span]) -> Mapping[tuple[int, int], set[str]]:
-    """Return which kinds were found at the very place of each of `spans` that another kind may overrule."""
-    kinds: dict[tuple[int, int], set[str]] = {
-        (span.start, span.end): set() for span in spans if span.kind in _AT_THE_SAME_PLACE
-    }
-    for span in spans if kinds else ():
-        if (span.start, span.end) in kinds:
-            kinds[span.start, span.end].add(span.kind)
+    """Return which kinds that may overrule another were found at each place, among `spans`."""
+    kinds: dict[tuple[int, int], set[str]] = {}
+    for span in spans:
+        if span.kind in _OVERRULING:
+            kinds.setdefault((span.start, span.end), set()).add(span.kind)
     return kinds
 
 
 def _is_another(span: Span, kinds: Mapping[tuple[int, int], set[str]]) -> bool:
     """Say whether what was found at the place of `span` is better read as another of `kinds`."""
-    return not _AT_THE_SAME_PLACE[span.kind].isdisjoint(kinds[span.start, span.end])
+    stronger = _AT_THE_SAME_PLACE.get(span.kind)
+    return stronger is not None and not stronger.isdisjoint(kinds.get((span.start, span.end), ()))
 
 
 def _is_around(span: Span) -> bool:
@@ -99,8 +97,8 @@ def _is_around(span: Span) -> bool:
 def _inside(span: Span, around: Sequence[tuple[int, int]], *, by: int = 0) -> bool:
     """Say whether `span` lies in one of the last of `around`, ranges in order, longer `by` so much."""
     index = bisect_left(around, (span.start + 1,))
-    least = span.end - span.start + by
-    return any(end >= span.end and end - start >= least for start, end in around[max(0, index - 4) : index])
+    last, least = span.end, span.end - span.start + by
+    return any(end >= last and end - start >= least for start, end in around[max(0, index - 4) : index])
 
 
 def beside_persons(spans: Sequence[Span], persons: Sequence[int]) -> list[Span]:

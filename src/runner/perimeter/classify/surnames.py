@@ -81,12 +81,8 @@ def is_called(data: bytes, start: int, end: int, *, titled: bool) -> bool:
     a capital and nothing is called after somebody.
     """
     before = data[max(0, start - _BEFORE) : start]
-    if _TITLED.search(before) is not None:
-        return True
-    if titled:
-        return False
-    if _LABELLED.search(before) is not None:
-        return True
     written = data[start:end].split(b" ")
-    capitals = written[0][:1].isupper() and written[-1][:1].isupper()
-    return capitals and names.stands_for_a_person(before.decode("ascii"))
+    capitals = not titled and written[0][:1].isupper() and written[-1][:1].isupper()
+    if capitals and names.stands_for_a_person(before.decode("ascii")):
+        return True
+    return _TITLED.search(before) is not None or (not titled and _LABELLED.search(before) is not None)

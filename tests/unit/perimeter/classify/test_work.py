@@ -11,12 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, classify_text, search
+from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, classify_text, search, settle
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.lexicon import LEXICON
-from runner.perimeter.classify.model import View
+from runner.perimeter.classify.model import Span, View
 from runner.perimeter.classify.pattern import BLOCK
 from runner.perimeter.classify.readings import MOST, ROOM, every_reading
+from runner.perimeter.classify.surnames import is_called
 from runner.perimeter.classify.views import fold
 from runner.perimeter.classify.words import Starts, starts_of, words_of
 
@@ -303,3 +304,22 @@ def test_an_echo_keeps_only_what_it_knows_of_a_long_text() -> None:
         assert tracemalloc.get_traced_memory()[1] < 90 * 5 * 20_000
     finally:
         tracemalloc.stop()
+
+
+def test_a_client_with_a_capital_is_called_without_a_search_for_titles(searched: list[int]) -> None:
+    """Whatever stands before a name in capitals, one look at the last words says that it calls somebody."""
+    data = b"Ne abbiamo parlato con Rossini, poi con il sig. Rossini e con rossini."
+    assert is_called(data, 23, 30, titled=False)
+    assert searched == []
+    assert is_called(data, 48, 55, titled=True)
+    assert not is_called(data, 62, 69, titled=False)
+    assert searched != []
+
+
+def test_findings_that_nothing_overrules_leave_no_trace_of_their_place() -> None:
+    """A text full of telephones holds a table of places only where a check digit stands among them."""
+    phones = [Span(at, at + 9, "phone", "phone", DataClass.C2) for at in range(0, 1000, 10)]
+    card = Span(10, 19, "card", "payment-card", DataClass.C2)
+    assert settle._kinds(phones) == {}
+    assert settle._kinds([*phones, card]) == {(10, 19): {"card"}}
+    assert settle.overruled([*phones, card]) == {phones[1]}
