@@ -6,7 +6,7 @@ import pytest
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify import RULES, Classifier, Rule, Span, View, classify_text
 from runner.perimeter.classify.engine import _without_doubles
-from runner.perimeter.classify.pattern import Prefilter
+from runner.perimeter.classify.pattern import BLOCK, LONG, Prefilter
 
 CLIENT = Rule(name="client-register", kind="client", data_class=DataClass.C2, pattern=r"(?i)officine marassi")
 
@@ -72,8 +72,17 @@ def test_an_automaton_out_of_memory_means_that_everything_may_match() -> None:
     """I7: read as "no match", it would switch every detector off."""
     prefilter = Prefilter(["aa", "x", "y"])
     assert prefilter.hits(b"xx") == {1}
-    prefilter._set = _OutOfMemory()
+    prefilter._together._set = _OutOfMemory()
     assert prefilter.hits(b"xx") == {0, 1, 2}
+
+
+def test_one_of_several_automata_out_of_memory_means_that_all_of_its_patterns_may_match() -> None:
+    """I7: what the others say holds beside it."""
+    prefilter, text = Prefilter([f"{number}x" for number in range(9)]), b"3x" + b" " * LONG
+    assert prefilter.places(text, lambda *_: True) == {3: [(0, BLOCK)]}
+    prefilter._apart[1][0]._set = _OutOfMemory()
+    all_of_it = [(0, (len(text) + BLOCK - 1) // BLOCK * BLOCK)]
+    assert prefilter.places(text, lambda *_: True) == {3: [(0, BLOCK)], 1: all_of_it, 7: all_of_it}
 
 
 def test_a_span_inside_another_of_its_kind_is_dropped() -> None:

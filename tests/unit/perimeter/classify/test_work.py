@@ -4,7 +4,6 @@
 import base64
 import re
 import tracemalloc
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,13 +14,47 @@ from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, classi
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.lexicon import LEXICON
 from runner.perimeter.classify.model import Span, View
-from runner.perimeter.classify.pattern import BLOCK
+from runner.perimeter.classify.pattern import BLOCK, LOCAL, LONG
 from runner.perimeter.classify.readings import MOST, ROOM, every_reading
 from runner.perimeter.classify.surnames import is_called
 from runner.perimeter.classify.views import fold
 from runner.perimeter.classify.words import Starts, starts_of, words_of
 
 SUBJECT = "Il diabete e la chemioterapia sono malattie, l'usura e' un reato."
+
+
+WRITTEN = (
+    *(
+        "sig. Rossi",
+        "dott. Aldo Neri",
+        "via Po 1, 10100 Torino",
+        "Rossi S.r.l.",
+        "Studio Legale Bianchi",
+        "diabete",
+    ),
+    *(
+        "RSSMRA80A01F205X",
+        "IT60X0542811101000000123456",
+        "tel. 02 1234567",
+        "333 1234567",
+        "4111 1111 1111 1111",
+    ),
+    *("a@b.it", "password=a1b2!", "AKIAABCDEFGHIJKLMNOP", "R.G. 1/2020", "nato il 1/1/1980", "targa AB123CD"),
+)
+
+
+@pytest.fixture
+def triggered(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The size of each block that an automaton has read to see which triggers occur."""
+    sizes: list[int] = []
+    plain = patterns._Automaton.found
+
+    def counted(self: patterns._Automaton, data: bytes) -> list[int]:
+        sizes.extend([len(data)] * (len(data) <= BLOCK + LOCAL))
+        return plain(self, data)
+
+    monkeypatch.setattr(patterns._Automaton, "found", counted)
+    return sizes
 
 
 @pytest.fixture
@@ -90,7 +123,7 @@ def test_the_words_of_a_context_are_looked_for_only_where_a_rule_asks() -> None:
         name="n", kind="n", data_class=DataClass.C2, pattern="[0-9]+", context="no", needs_context=True
     )
     classifier, seen = Classifier([rule]), Seen()
-    classifier._vocabulary._set = seen
+    classifier._vocabulary._together._set = seen
     classifier.classify("no word of it")
     assert seen.asked == 0
     assert classifier.classify("no 1").data_class is DataClass.C2
@@ -208,27 +241,40 @@ def test_the_rules_that_numbers_wake_do_not_depend_on_the_digits() -> None:
     assert len(woken) == 1
 
 
-def test_a_reading_is_searched_only_where_it_is_not_as_in_what_it_was_made_from() -> None:
+def test_a_reading_is_searched_only_where_it_is_not_as_in_what_it_was_made_from(
+    triggered: list[int],
+) -> None:
     """I6's bound: one escape in a long text does not double the work, and an escape of an escape neither."""
-
-    class Counted:
-        def __init__(self, plain: Any) -> None:
-            self.plain, self.read = plain, 0
-
-        def Match(self, data: bytes) -> list[int]:  # noqa: N802 - the name in google-re2
-            self.read += len(data)
-            return self.plain.Match(data)  # type: ignore[no-any-return]
-
     classifier = Classifier(
         [Rule(name="n", kind="n", data_class=DataClass.C2, pattern="xxx", distinctive=True)]
     )
-    counted = classifier._prefilter._set = Counted(classifier._prefilter._set)
     text = "parola " * 20_000
     classifier.classify(text)
-    once, counted.read = counted.read, 0
+    once = sum(triggered)
+    assert once > len(text)
+    triggered.clear()
     found = classifier.classify(f"{text}x%78x x%2578x {text}").spans
     assert [span.view for span in found] == [View.UNESCAPED] * 2
-    assert counted.read < 2 * once + 20 * BLOCK
+    assert sum(triggered) < 2 * once + 20 * patterns._APART * BLOCK
+
+
+def test_a_long_text_is_read_by_several_automata_and_a_short_one_by_one(triggered: list[int]) -> None:
+    """I6's bound: one has a state for each way in which all triggers occur together. Noise has all."""
+    prefilter = Classifier()._prefilter
+    read = {}
+    for size in (LONG - 1, LONG):
+        prefilter.places(b"x" * size, lambda *_: True)
+        read[size] = sum(triggered)
+        triggered.clear()
+    assert read[LONG - 1] < 1.2 * LONG
+    assert patterns._APART * LONG < read[LONG] < 1.2 * patterns._APART * LONG
+
+
+@given(st.lists(st.sampled_from(WRITTEN), max_size=8).map(" ".join), st.binary(max_size=40))
+def test_several_automata_see_what_one_sees(written: str, noise: bytes) -> None:
+    """I6: how long a text is makes no difference for what is found in it."""
+    data = fold(f"{written} {noise.decode('latin-1')}").data
+    assert Classifier()._prefilter._found_apart(data) == set(Classifier()._prefilter._together.found(data))
 
 
 @pytest.mark.parametrize("hidden", ["%41", "&#65;", "A\u200b", "%2541"])
