@@ -91,8 +91,10 @@ class Session:
         """How calls are asked for, in order; see `find_tiers`. A run that fell from one does not go back."""
         self.unread = 0
         """How many files could not be read as text, in the call that met most of them."""
-        self.not_whole = 0
+        self._searched_in_part = 0
         """How many documents were searched of which a part could not be read, counted likewise."""
+        self._read_in_part: set[str] = set()
+        """The documents that were read by name of which a part could not be, as they were named."""
         self._client = client
         self._sealed_tools = tools
         self._budget = budget
@@ -198,11 +200,16 @@ class Session:
         if reply.status == "denied":
             self._denied.append(reply.rule or UNAPPROVED)
         self.unread = max(self.unread, reply.unread)
-        self.not_whole = max(self.not_whole, reply.not_whole)
+        self._count_in_part(arguments, reply)
         self.read.append((reply.block, reply.excerpts))
         unapproved = reply.status == "denied" and not reply.rule
         self._tell("result", UNAPPROVED if unapproved else reply.status)
         return reply
+
+    @property
+    def not_whole(self) -> int:
+        """How many documents were searched or read of which a part could not be read: the larger count."""
+        return max(self._searched_in_part, len(self._read_in_part))
 
     def newest(self) -> tuple[Block, tuple[Excerpt, ...]]:
         """Return what the last tool call returned. Raises `IndexError` before the first."""
@@ -224,6 +231,14 @@ class Session:
     def think(self, about: str) -> None:
         """Say what the model is about to do."""
         self._tell("thinking", about)
+
+    def _count_in_part(self, arguments: JsonObject, reply: ToolReply) -> None:
+        """Count the documents of `reply` that are not whole; one that is named counts once."""
+        named = arguments.get("path")
+        if reply.not_whole and isinstance(named, str):
+            self._read_in_part.add(named)
+        else:
+            self._searched_in_part = max(self._searched_in_part, reply.not_whole)
 
     def _on_text(self) -> Callable[[str], None] | None:
         if self._on_event is None:

@@ -99,8 +99,8 @@ class RunResult:
     `answer` is text for a person; `evidence` holds only quotes that were checked against what was read;
     `data_class` is the class of the answer; `tokens` counts prompt and completion as reported. `confirmed`
     says whether the file of the evidence, read again, gave the same. `unread` counts the files that could
-    not be read as text, and so were not searched, in the call that met most of them; `not_whole`, likewise,
-    documents of which pages or attachments could not be read.
+    not be read as text, and so were not searched, in the call that met most of them; `not_whole` documents
+    that were searched, likewise, or read, of which pages or attachments could not be read.
     """
 
     answer: str = field(repr=False)

@@ -440,6 +440,26 @@ def test_documents_that_were_read_in_part_are_counted_in_the_result(make_world: 
         assert partly.startswith("1 document has pages" if count == 1 else "3 documents have pages")
 
 
+def test_a_document_that_was_read_in_part_is_counted_once_however_often_it_is_read(
+    make_world: Any, grant: Any
+) -> None:
+    """Whoever reads the answer sees that it rests on documents of which a part could not be read."""
+    replies: list[dict[str, Any]] = []
+    for path in ("files/a.pdf", "files/b.pdf"):
+        for page in (1, 2):
+            replies += [{"tool": "read_document"}, {"path": path, "page": page}]
+    parameters: dict[str, Any] = {
+        "type": "object",
+        "properties": {"path": {"type": "string"}, "page": {"type": "integer"}},
+    }
+    output = ToolOutput(text="a page", not_whole=1)
+    tool = FakeTool(name="read_document", output=output, parameters=parameters)
+    replies += [{"tool": "answer"}, {"answer": "done"}]
+    world = make_world(replies=replies, grants={"read_document": grant(tool)})
+    result = loop_over(world, tool).run("What do they say?")
+    assert (result.not_whole, result.notes) == (2, (not_whole(2),))
+
+
 def test_a_denied_search_ends_the_run_and_says_so_once(make_world: Any, grant: Any) -> None:
     tool = searcher()
     world = make_world(replies=[obey] * 9, grants={"search_text": grant(tool, ask=True)})

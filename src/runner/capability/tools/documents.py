@@ -89,7 +89,9 @@ class ReadDocument:
         said = [piece.text for piece in shown] or ["(no text on this page)"]
         notes = [f"({note})" for note in document.notes]
         return ToolOutput(
-            text="\n".join([head, *said, *rest, *notes]), excerpts=tuple(piece.excerpt for piece in shown)
+            text="\n".join([head, *said, *rest, *notes]),
+            excerpts=tuple(piece.excerpt for piece in shown),
+            not_whole=1 if document.missing else 0,
         )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from papers import LETTER, SECOND, docx, paragraph, plain_pdf
+from pdfmaker import file_of, pages_of, shown, stream
 
 from runner.capability.documents.parsing import child
 from runner.capability.documents.port import Document, DocumentReader
@@ -67,6 +68,14 @@ def test_a_long_line_is_shown_whole_in_pieces_that_are_exact(root: Root) -> None
     assert all(piece in long and len(piece) <= LINE_CHARS for piece in pieces)
     assert " ".join(pieces) == long
     assert output.excerpts[-1].text == "dopo"
+
+
+def test_a_page_says_that_another_of_its_document_could_not_be_read(root: Root) -> None:
+    """Of a PDF of one page with text and one without: the person who reads an answer from it must know."""
+    scanned = file_of(pages_of([stream(shown(["Verbale di consegna"])), stream(b"")]))
+    Path(root.path, "verbale.pdf").write_bytes(scanned)
+    assert read(root, path="files/verbale.pdf").not_whole == 1
+    assert read(root, path="files/atto.pdf").not_whole == 0
 
 
 def test_an_answer_is_bounded_and_goes_on_where_it_stopped(root: Root) -> None:
