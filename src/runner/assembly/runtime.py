@@ -120,7 +120,7 @@ def construct(
     config = parse_config(source.data, file=source.file, locate=source.line)
     if assume:
         there = {tool.spec.name for tool in (*shipped_tools(config, source), *tools)}
-        tools = (*tools, *assumed_tools(config, there))
+        tools = (*tools, *assumed_tools(config, there, blame_of(source)))
     return Runtime(
         config,
         source,

@@ -20,6 +20,7 @@ from runner.kernel.sections import (
     SinkConfig,
 )
 from runner.kernel.sections import Section as _Section
+from runner.kernel.spelling import most_like
 from runner.kernel.web import is_host, is_plain_path
 
 _NAME: Final = NAME_FORM
@@ -389,24 +390,11 @@ def _like(where: tuple[str | int, ...]) -> str | None:
         if section is not None and isinstance(part, str):
             section = _section_in(_keys(section).get(part))
     known = () if section is None else _keys(section)
-    near = {key: slips for key in known if (slips := _slips(str(unknown)[:_LONGEST], key)) <= _SLIPS}
-    return min(near, key=lambda key: near[key], default=None)
+    return most_like(str(unknown), known, slips=_SLIPS)
 
 
-_LONGEST: Final = 64
-"""Characters of an unknown key that are compared."""
 _SLIPS: Final = 2
-"""Characters that may be too many, too few or wrong in a key that was meant."""
-
-
-def _slips(word: str, other: str) -> int:
-    """Return the Levenshtein distance of two words, by the algorithm of Wagner and Fischer (1974)."""
-    row = list(range(len(other) + 1))
-    for number, char in enumerate(word, start=1):
-        before, row = row, [number]
-        for index, each in enumerate(other):
-            row.append(min(before[index] + (char != each), before[index + 1] + 1, row[index] + 1))
-    return row[-1]
+"""Slips in a key that was meant."""
 
 
 def _keys(section: type[BaseModel]) -> dict[str, Any]:

@@ -212,4 +212,4 @@ def not_text(count: int) -> str:
 def not_whole(count: int) -> str:
     """Return what is said, to models and people, of `count` documents of which a part could not be read."""
     documents = "1 document has" if count == 1 else f"{count:,} documents have"
-    return f"{documents} pages or attachments that could not be read; akaion index names those that are indexed"
+    return f"{documents} pages or attachments that could not be read; akaion index names those in the index"

@@ -21,6 +21,7 @@ from runner.kernel.errors import ConfigError, Mistake, ToolError
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Json, JsonObject
 from runner.kernel.ports import RELEASE, Effect, Identity, Root, Tool
+from runner.kernel.spelling import most_like
 from runner.perimeter.flows import FREE
 from runner.perimeter.policy import Policy, ToolGrant, class_of
 from runner.perimeter.sinks import Offer, Remark, flow_document, flow_of, remarks_on
@@ -63,8 +64,9 @@ def compile_policy(
         where: Where = ("policy", "grants", index)
         tool = tools.get(grant.tool)
         if tool is None:
-            known = ", ".join(sorted(tools))
+            known, meant = ", ".join(sorted(tools)), most_like(grant.tool, tools, slips=1)
             fix = f"use one of: {known}. A program's own tool is handed to open_profile(tools=[...])"
+            fix = fix if meant is None else f"did you mean {meant}? If not, {fix}"
             mistakes.append(blame((*where, "tool"), "no tool of this name is here", fix))
             continue
         if grant.tool in RESERVED:

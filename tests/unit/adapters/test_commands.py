@@ -195,6 +195,60 @@ def test_what_runs_nothing_reads_a_profile_that_grants_a_tool_of_the_program(aka
     assert akaion("run", "-p", "own.yaml", "Who?")[0] == 2
 
 
+MISTYPED = """\
+profile: detached
+policy:
+  grants:
+    - tool: list_dir
+      paths: [studio]
+    - tool: raed_file
+      paths: [studio]
+"""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("profile", "check"), ("policy", "check"), ("policy", "diff", "own.yaml")),
+        *(("policy", "export", "-p"), ("policy", "explain", "list_dir", "-p"), ("bin", "list", "-p")),
+        ("run", "Who?", "-p"),
+    ],
+    ids=" ".join,
+)
+def test_i1_a_shipped_tool_written_wrongly_is_a_mistake_with_its_line_and_the_likely_name(
+    akaion: Any, words: tuple[str, ...]
+) -> None:
+    """Taken for a tool of the program's own, it would only be a remark: and nothing would read a file."""
+    Path("own.yaml").write_text(OWN, encoding="utf-8")
+    Path("typo.yaml").write_text(MISTYPED, encoding="utf-8")
+    status, out, err = akaion(*words, "typo.yaml")
+    assert (status, out) == (2, "")
+    said = " ".join(err.split())
+    assert "typo.yaml:6: policy.grants.1.tool: no tool of this name is here" in said
+    assert "did you mean read_file?" in said
+
+
+def test_a_mistyped_tool_is_among_the_mistakes_in_json(akaion: Any) -> None:
+    Path("typo.yaml").write_text(MISTYPED, encoding="utf-8")
+    status, out, _ = akaion("profile", "check", "typo.yaml", "--json")
+    (mistake,) = json.loads(out)["mistakes"]
+    assert (status, mistake["line"], mistake["where"]) == (2, 6, "policy.grants.1.tool")
+    assert mistake["fix"].startswith("did you mean read_file?")
+
+
+@pytest.mark.parametrize(
+    "said", ["trusted: true", "reads: {class: C1}", "sink: {to: network, max_class: C2}"], ids=lambda s: s[:5]
+)
+def test_a_tool_that_its_grant_says_is_the_programs_may_be_called_almost_alike(
+    akaion: Any, said: str
+) -> None:
+    mine = MISTYPED.replace("raed_file\n      paths: [studio]", f"read_files\n      {said}")
+    Path("mine.yaml").write_text(mine, encoding="utf-8")
+    status, out, err = akaion("profile", "check", "mine.yaml", "--json")
+    assert (status, err) == (0, "")
+    assert json.loads(out)["remarks"][0].startswith("read_files: a tool of the program's own")
+
+
 def test_i9_no_digest_is_told_that_the_program_alone_can_know(akaion: Any) -> None:
     """An auditor compares it with the one in a log's header: one without the arguments would differ."""
     Path("own.yaml").write_text(OWN, encoding="utf-8")

@@ -50,12 +50,12 @@ def check(
     try:
         found = inspect(file)
         warnings = missing_for(file)
+        runtime = construct(file, to_read=True, assume=True)
     except ConfigError as error:
         if not as_json:
             raise
         print_json({"ok": False, "mistakes": [_mistake_data(error, i) for i in range(len(error.mistakes))]})
         raise typer.Exit(Status.USAGE) from None
-    runtime = construct(file, to_read=True, assume=True)
     remarks = list(assumed_in_words(runtime))
     if as_json:
         print_json({**_summary_data(found, warnings), "remarks": remarks})

@@ -109,7 +109,9 @@ def test_of_a_phrase_only_pages_that_hold_it_are_shown(practice: Any) -> None:
 
 @pytest.mark.parametrize("query", ["alfa", "beta"])
 def test_pages_that_could_not_be_read_are_said_with_hits_and_without(practice: Any, query: str) -> None:
-    note = "(1 document has pages or attachments that could not be read; akaion index names those that are indexed)"
+    note = (
+        "(1 document has pages or attachments that could not be read; akaion index names those in the index)"
+    )
     practice.put("a/one.pdf", b"%PDF-")
     tool = SearchDocuments(vault=practice.again(reader=HalfReader()))
     roots = (practice.root("a"),)
