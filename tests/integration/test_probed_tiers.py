@@ -4,9 +4,10 @@
 Over real sockets: each server answers canaries as its kind does, and turns of a run as a model would.
 """
 
+import asyncio
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,16 +39,19 @@ def multiply(a: int, b: int) -> str:
 class Model(ChatServer):
     """A server whose model knows what to do in a run: multiply once, then answer. `turns` are not canaries.
 
-    It hangs at every canary if it `hangs`.
+    It hangs at every canary if there is something to call then: `hangs`.
     """
 
     turns: list[Asked] = field(default_factory=list)
-    hangs: bool = False
+    hangs: Callable[[], None] | None = None
 
     def answer(self, method: str, path: str, asked: Asked) -> Answer | None:
         if method == "GET" or _is_canary(asked):
             known = super().answer(method, path, asked)
-            return None if self.hangs and method == "POST" else known
+            if self.hangs is None or method == "GET":
+                return known
+            self.hangs()
+            return None
         self.turns.append(asked)
         return _whole(self._turn(asked), stream=asked.get("stream", False))
 
@@ -81,10 +85,10 @@ def _whole(message: dict[str, Any], *, stream: bool) -> Answer:
     return 200, f"data: {piece}\n\ndata: [DONE]\n\n".encode()
 
 
-def model(*, hangs: bool = False, tools: str = "called") -> Model:
+def model(*, tools: str = "called") -> Model:
     """llama-server whose model makes real calls."""
     known = llama_server(tools=tools)
-    return Model(holds=known.holds, served=known.served, tools=tools, hangs=hangs)
+    return Model(holds=known.holds, served=known.served, tools=tools)
 
 
 @contextmanager
@@ -162,11 +166,33 @@ def test_a_question_over_files_sends_no_canary(tmp_path: Path) -> None:
     assert server.turns
 
 
+class Skipping(asyncio.SelectorEventLoop):
+    """An event loop whose clock can be moved on: a deadline passes when a test says so, on any machine."""
+
+    ahead = 0.0
+
+    def time(self) -> float:
+        return super().time() + self.ahead
+
+    def skip(self, seconds: float) -> None:
+        """Let `seconds` pass; from any thread."""
+        self.call_soon_threadsafe(lambda: setattr(self, "ahead", self.ahead + seconds))
+
+
+def run_where_a_canary_takes(seconds: float, server: Model, rt: Runtime) -> StopReason:
+    """Run a task whose canaries are answered after `seconds` or later, and return how it ended."""
+    with asyncio.Runner(loop_factory=Skipping) as runner:
+        clock = runner.get_loop()
+        assert isinstance(clock, Skipping)
+        server.hangs = lambda: clock.skip(seconds)
+        return runner.run(rt.loop().arun(ASKS)).stop
+
+
 def test_i7_a_probe_that_hangs_is_cut_off_and_the_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("runner.perimeter.probe.PROBE_TIMEOUT_S", 3.0)  # the questions before it end in that
-    server = model(hangs=True)
+    monkeypatch.setattr("runner.perimeter.probe.PROBE_TIMEOUT_S", 60.0)  # before the canary's own time is up
+    server = model()
     with serving(server) as url, opened(server, url) as rt:
-        ends = [rt.loop().run(ASKS).stop for _ in range(2)]
+        ends = [run_where_a_canary_takes(60.0, server, rt) for _ in range(2)]
     assert ends == [StopReason.ANSWERED] * 2
     assert len(server.posts) == 1, "a backend that hung is not asked again"
     assert set(tiers(rt)) == {"constrained"}
@@ -174,9 +200,9 @@ def test_i7_a_probe_that_hangs_is_cut_off_and_the_run_goes_on(monkeypatch: pytes
 
 
 def test_i7_a_probe_takes_no_more_than_half_of_what_a_run_has_left() -> None:
-    server = model(hangs=True)
-    with serving(server) as url, opened(server, url, budget={"seconds": 10}) as rt:
-        assert rt.loop().run(ASKS).stop is StopReason.ANSWERED
+    server = model()
+    with serving(server) as url, opened(server, url, budget={"seconds": 100}) as rt:
+        assert run_where_a_canary_takes(50.0, server, rt) is StopReason.ANSWERED
     assert len(server.posts) == 1
 
 
