@@ -10,7 +10,7 @@ the bound behind "linear time": each view is at most as long as its source, up t
 
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -88,21 +88,21 @@ class Reading:
         """Return where bytes `start` to `end` (a range that is not empty) lie in the original text."""
         if not self.pieces:
             return start, end
-        first, last = self._piece(start), self._piece(end - 1)
+        first, last = self.pieces[self._up_to(start) - 1], self.pieces[self._up_to(end - 1) - 1]
         begin = first.start + (start - first.at) * first.step
         finish = last.start + (end - last.at) * last.step if last.step else last.end
         return (begin, finish) if self.parent is None else self.parent.original_span(begin, finish)
 
-    def _piece(self, index: int) -> Piece:
-        return self.pieces[bisect_right(self.pieces, index, key=_at) - 1]
+    def _up_to(self, index: int) -> int:
+        """Return how many pieces begin at byte `index` or before."""
+        return bisect_left(self.pieces, (index + 1,))
 
     def counts(self, start: int, end: int) -> bool:
         """Say whether a hit at bytes `start` to `end` is this reading's to report."""
         if not self.only_disguised:
             return True
-        first = bisect_right(self.pieces, start, key=_at) - 1
-        last = bisect_right(self.pieces, end - 1, key=_at)
-        return any(piece.step != 1 for piece in self.pieces[first:last])
+        first = self._up_to(start) - 1
+        return any(piece.step != 1 for piece in self.pieces[first : self._up_to(end - 1)])
 
     def is_new(self, start: int, end: int) -> bool:
         """Say whether bytes `start` to `end`, with what a rule looks at around them, are not as in `parent`.
@@ -111,21 +111,17 @@ class Reading:
         """
         if not self.pieces:
             return True
-        first = max(0, bisect_right(self.pieces, start - _REACH, key=_at) - 1)
-        behind = bisect_right(self.pieces, end + _REACH, key=_at)
-        return behind - first > 1 or self.pieces[first].step != 1
+        first = max(0, self._up_to(start - _REACH) - 1)
+        return self._up_to(end + _REACH) - first > 1 or self.pieces[first].step != 1
 
     def new_matches(self, pattern: Pattern) -> Iterator[list[Range]]:
         """Yield the matches of `pattern` that are new here, as `is_new` says."""
-        return (match for match in pattern.finditer(self.data) if self.is_new(*match[0]))
+        found = pattern.finditer(self.data)
+        return (match for match in found if self.is_new(*match[0])) if self.pieces else found
 
     def surroundings(self, start: int, end: int) -> tuple[bytes, bytes]:
         """Return the bytes before and after bytes `start` to `end` in which corroboration is looked for."""
         return self.data[max(0, start - _BEFORE) : start], self.data[end : end + _AFTER]
-
-
-def _at(piece: Piece) -> int:
-    return piece.at
 
 
 class Draft:
