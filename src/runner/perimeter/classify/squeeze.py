@@ -94,8 +94,8 @@ def _closed(run: str) -> str:
 def _unspelled(run: str) -> str:
     """Return every other character of `run`: what stood between the signs.
 
-    Then without the first, which may be a word of one letter before it, and with spaces for signs that stand
-    between letters.
+    Then its beginning without the first, which may be a word of one letter before it; and all of it with
+    spaces for signs that stand between letters.
     """
     text = run[::2]
-    return f"{text} {text[1:]} {_SIGN.sub(' ', text)}"
+    return f"{text} {text[1:_MARGIN]} {_SIGN.sub(' ', text)}"
