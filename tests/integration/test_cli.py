@@ -244,6 +244,10 @@ def test_chat_does_each_line_of_a_pipe_as_a_task_of_its_own(practice: Practice) 
     assert done.stdout.count("akaion-verify") == 1
     log = json.loads(practice.akaion("trace", "show", "--json").stdout)["logs"][0]
     assert [record["kind"] for record in log["records"]].count("task_start") == 2
+    done = practice.akaion("chat", "--json", "-p", str(practice.profile()), stdin=f"{QUESTION}\nE dove?\n")
+    results = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [each["answer"] for each in results] == [ANSWER] * 2
+    assert len({each["task"] for each in results}) == 2
 
 
 def test_i1_a_call_that_must_be_approved_is_refused_without_a_terminal(practice: Practice) -> None:

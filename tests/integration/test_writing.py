@@ -239,6 +239,10 @@ def test_a_person_puts_back_what_a_tool_replaced_or_took_away(studio: Path) -> N
     assert shown[0] == f"{letter['entry']}  drafts/letter.txt (17 bytes)"
     said = akaion("bin", "restore", letter["entry"], "--profile", named)
     assert said == (0, "restored: drafts/letter.txt\n")
+    for _ in range(2):  # forth and back
+        said = akaion("bin", "restore", letter["entry"], "--profile", named, "--json")
+        told = {"entry": letter["entry"], "folder": str(drafts), "file": "drafts/letter.txt"}
+        assert (said[0], json.loads(said[1])) == (0, told)
     assert (drafts / "letter.txt").read_text(encoding="utf-8") == "Gentile Signora,\n"
     assert (drafts / BIN / letter["entry"] / "letter.txt").read_text(encoding="utf-8") == "new"
     assert akaion("bin", "restore", note["entry"], "--profile", named)[0] == 0

@@ -8,10 +8,12 @@ import os
 import re
 import stat
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+import typer
 
 from runner.adapters.cli import main as command
 from runner.adapters.cli.check import Check
@@ -74,6 +76,43 @@ COMMANDS = [
     *(("policy", word) for word in ("check", "diff", "explain", "export")),
     *(("explain",), ("trace", "open")),
 ]
+
+
+WITHOUT_JSON = {
+    "policy export": "what it prints is JSON",
+    "keys serve": "it has no result: it runs until it is ended",
+    "runs list": "it only names another command",
+}
+
+
+def commands_of(command: Any, *words: str) -> Iterator[tuple[str, Any]]:
+    """Every command below `command` that does something, by its words."""
+    inner = getattr(command, "commands", {})
+    if not inner or command.invoke_without_command:
+        yield " ".join(words), command
+    for word, each in inner.items():
+        yield from commands_of(each, *words, word)
+
+
+def test_every_command_prints_json_for_a_script(akaion: Any) -> None:
+    commands = dict(commands_of(typer.main.get_command(command.app)))
+    assert WITHOUT_JSON.keys() <= commands.keys()
+    lacking = {
+        words
+        for words, each in commands.items()
+        if not any("--json" in option.opts for option in each.params)
+    }
+    assert lacking == WITHOUT_JSON.keys()
+    assert json.loads(akaion("policy", "export")[1])["grants"]
+
+
+def test_the_place_of_the_record_is_told_as_data(akaion: Any, home: Path) -> None:
+    place = home / "trace"
+    for exists in (False, True):
+        told = json.loads(akaion("trace", "path", "--json")[1])
+        assert told == {"folder": str(place), "exists": exists}
+        assert akaion("trace", "path")[1] == f"{place}\n"
+        place.mkdir(parents=True, exist_ok=True)
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

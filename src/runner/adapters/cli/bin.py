@@ -49,12 +49,18 @@ def put_back(
     entry: Annotated[str, typer.Argument(help="The name in the bin, as `akaion bin list` shows it.")],
     *,
     profile: ProfileOption = DEFAULT,
+    as_json: JsonOption = False,
 ) -> None:
     """Put one file back to where it stood. What stands there now takes its place in the bin."""
     holding = [root for root in _roots(profile) if holds(root, entry)]
     if len(holding) != 1:
         raise ToolError("no bin of this profile has that name: see `akaion bin list`")
-    print_line(output(), f"restored: {restore(holding[0], entry)}")
+    (root,) = holding
+    file = restore(root, entry)
+    if as_json:
+        print_json({"entry": entry, "folder": root.path, "file": file})
+    else:
+        print_line(output(), f"restored: {file}")
 
 
 def _roots(profile: str) -> Iterator[Root]:

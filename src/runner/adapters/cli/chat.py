@@ -7,11 +7,12 @@ one matter meets another's by way of a conversation.
 
 import sys
 from collections.abc import Iterator
-from typing import Final
+from typing import Annotated, Final
 
+import typer
 from rich.console import Console
 
-from runner.adapters.cli.answer import print_record, print_result
+from runner.adapters.cli.answer import print_record, print_result, result_data
 from runner.adapters.cli.profiles import DEFAULT, MatterOption, ProfileOption, SetOption
 from runner.adapters.cli.progress import progress_on
 from runner.adapters.cli.run import (
@@ -22,7 +23,7 @@ from runner.adapters.cli.run import (
     opened,
     shown_on,
 )
-from runner.adapters.cli.screen import errors, output, print_line
+from runner.adapters.cli.screen import errors, output, print_json, print_line
 
 PROMPT: Final = "task> "
 
@@ -35,12 +36,14 @@ def chat(
     matter: MatterOption = None,
     settings: SetOption = None,
     quiet: QuietOption = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a line for each task on standard output.")
+    ] = False,
 ) -> None:
     """Do tasks line by line; Ctrl-D ends.
 
     Lines come from a terminal or a pipe. Each is a task of its own; the model does not see the ones before.
-    The exit status is 0 when the lines ended, whatever their answers: use `akaion run` where a script must
-    know.
+    The exit status is 0 when the lines ended, whatever their answers: a script takes --json, or `akaion run`.
     """
     console = errors()
     progress = progress_on(console, quiet=quiet)
@@ -49,8 +52,11 @@ def chat(
         for task in _tasks(console):
             with progress:
                 result = loop.run(task, data_class=declared(class_), matter=matter)
-            print_result(output(), result)
-    if not quiet:
+            if as_json:
+                print_json(result_data(result, runtime.trace_path), in_a_line=True)
+            else:
+                print_result(output(), result)
+    if not quiet and not as_json:
         print_record(output(), runtime.trace_path, profile)
 
 

@@ -165,7 +165,7 @@ def explain(
 
 @app.command(epilog="Example:  akaion policy export > policy.json")
 def export(*, profile: ProfileOption = DEFAULT) -> None:
-    """Print the policy as the one line whose digest stands in the header of every log.
+    """Print the policy as the one line whose digest stands in the header of every log. It is JSON itself.
 
     The digest is SHA-256 of `akaion-policy/1`, a zero byte, and this line without its end. It names the
     arguments of every granted tool: a profile that grants a tool of a program's own has none here.

@@ -91,9 +91,9 @@ def _cell(cell: Text | str) -> Text:
     return Text(inert_line(cell.plain), style=cell.style)
 
 
-def print_json(value: Mapping[str, Any]) -> None:
-    """Print `value` on standard output as one JSON object in printable ASCII."""
-    sys.stdout.write(to_json(value) + "\n")
+def print_json(value: Mapping[str, Any], *, in_a_line: bool = False) -> None:
+    """Print `value` on standard output as one JSON object in printable ASCII, over lines or all in one."""
+    sys.stdout.write(to_json(value, indent=None if in_a_line else 2) + "\n")
     sys.stdout.flush()
 
 

@@ -68,9 +68,13 @@ def show(
 
 
 @app.command(epilog='Example:  akaion-verify "$(akaion trace path)" --pin device.vkey')
-def path(*, profile: ProfileOption = DEFAULT) -> None:
+def path(*, profile: ProfileOption = DEFAULT, as_json: JsonOption = False) -> None:
     """Print the folder of the profile's record: what an auditor gets."""
-    print_line(output(), str(inspect(profile).places.trace))
+    place = inspect(profile).places.trace
+    if as_json:
+        print_json({"folder": str(place), "exists": place.is_dir()})
+    else:
+        print_line(output(), str(place))
 
 
 @app.command("open", epilog="Example:  akaion trace open --output record.html --no-browser")
