@@ -17,7 +17,7 @@ the oldest sources are forgotten first.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Final
 
 from runner.kernel.labels import DataClass
@@ -119,30 +119,42 @@ class EchoIndex:
         """
         if not self._new and not self._old:
             return DataClass.C0
-        return max(self._echoed(self._words(reading)) for reading in every_reading(text))
+        return max(self._echoed(reading) for reading in every_reading(text))
 
-    def _echoed(self, words: Sequence[bytes]) -> DataClass:
-        """Return the class that `words` repeat: of three fingerprints or more, that of the third highest.
+    def _echoed(self, reading: Reading) -> DataClass:
+        """Return the class that `reading` repeats: of three fingerprints or more, that of the third highest.
 
         Every fingerprint is looked for, once a probe says that there may be one: pieces of six or seven words
         can stand anywhere. Before that the probes are noted as asked about: what is remembered meanwhile
         finds them.
         """
-        probes = list(self._hashes(words, _PROBE, _STEP))
-        self._note(probes)
-        if self._new_probes.isdisjoint(probes) and self._old_probes.isdisjoint(probes):
+        known = {self._note(probes) for probes in self._probes(reading)}
+        if True not in known:
             return DataClass.C0
         new, old = self._new, self._old
-        marks = {mark for mark in self._marks(words) if mark in new or mark in old}
+        marks = {mark for mark in self._marks(self._words(reading)) if mark in new or mark in old}
         classes = sorted(max(new.get(mark, DataClass.C0), old.get(mark, DataClass.C0)) for mark in marks)
         return classes[-_HITS] if len(classes) >= _HITS else DataClass.C0
 
-    def _note(self, probes: list[int]) -> None:
-        """Keep that `probes` were asked about, for `remember`: many texts are asked for each that is read."""
+    def _probes(self, reading: Reading) -> Iterator[list[int]]:
+        """Yield the probes at each third of the words of `reading`, part by part."""
+        rest: list[bytes] = []
+        for part in self._registers.known.without(reading):
+            words = rest + part if rest else part
+            probes = list(self._hashes(words, _PROBE, _STEP))
+            yield probes
+            rest = words[len(probes) * _STEP :]
+
+    def _note(self, probes: list[int]) -> bool:
+        """Say whether one of `probes` is known, and keep that they were asked about, for `remember`.
+
+        Many texts are asked about for each that is read.
+        """
         if len(probes) > self._room_asked:
             self._forget_answers()
         self._room_asked -= len(probes)
         self._asked_last[id(probes)] = probes
+        return not (self._new_probes.isdisjoint(probes) and self._old_probes.isdisjoint(probes))
 
     def _forget_answers(self) -> None:
         """Let no answer count that was given before; the fingerprints go first, or one might be lost."""
@@ -153,7 +165,7 @@ class EchoIndex:
 
     def _words(self, reading: Reading) -> list[bytes]:
         """Return the words of `reading` without those of entries of the own and public registers."""
-        return self._registers.known.without(reading.words)
+        return list(chain.from_iterable(self._registers.known.without(reading)))
 
     def _marks(self, words: Sequence[bytes]) -> Iterator[int]:
         """Return the fingerprints of `words`, in order."""

@@ -179,7 +179,7 @@ def _may_be_known(span: Span) -> bool:
 
 def _clients(clients: Clients, reading: Reading) -> Iterator[Span]:
     """Yield the clients named in one reading."""
-    for start, end, rule, data_class in clients.find(reading.data, reading.words):
+    for start, end, rule, data_class in clients.find(reading):
         if reading.counts(start, end):
             yield Span(*reading.original_span(start, end), CLIENT, rule, data_class, reading.view)
 

@@ -8,10 +8,10 @@ word for word, so that a neighbour of an entry is never excused with it.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from runner.kernel.registers import Listed
-from runner.perimeter.classify.views import fold
+from runner.perimeter.classify.views import Reading, fold
 from runner.perimeter.classify.words import Starts, words_of
 
 Words = tuple[bytes, ...]
@@ -49,15 +49,16 @@ class Known:
         entries = self._entries(words)
         return Ranges([(starts[first], starts[last] + len(words[last])) for first, last in entries])
 
-    def without(self, words: list[bytes]) -> list[bytes]:
-        """Return `words` without those that stand in an entry."""
-        if not self._may_stand_in(words):
-            return words
+    def without(self, reading: Reading) -> Iterable[list[bytes]]:
+        """Return the words of `reading`, part by part, without those that stand in an entry."""
+        if not any(map(self._may_stand_in, reading.words_in_parts() if self._first else ())):
+            return reading.words_in_parts()
+        words = reading.words
         left, position = [], 0
         for first, last in self._entries(words):
             left += words[position:first]
             position = max(position, last + 1)
-        return left + words[position:]
+        return (left + words[position:],)
 
     def _entries(self, words: Sequence[bytes]) -> Iterator[tuple[int, int]]:
         """Yield the first and last word of each entry among `words`, the longest at each word."""

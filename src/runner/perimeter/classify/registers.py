@@ -23,7 +23,7 @@ from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
 from runner.perimeter.classify.known import Known
 from runner.perimeter.classify.surnames import ALONE, Alone, is_called, parts_of, spellings_of
-from runner.perimeter.classify.views import fold
+from runner.perimeter.classify.views import Reading, fold
 from runner.perimeter.classify.words import Starts, words_of
 
 Words = tuple[bytes, ...]
@@ -162,8 +162,11 @@ class Clients:
                     for end in _ends(meant, _left(meant)):
                         _raise(ends.setdefault(end, {}), meant, data_class)
 
-    def find(self, data: bytes, words: Sequence[bytes]) -> Iterator[Mention]:
-        """Yield the mentions in `data`, a folded text, whose words are `words`."""
+    def find(self, reading: Reading) -> Iterator[Mention]:
+        """Yield the mentions in `reading`."""
+        if all(map(self._vocabulary.isdisjoint, reading.words_in_parts())):
+            return
+        data, words = reading.data, reading.words
         names = self._names(words)
         first = next(names, None)
         if first is None:
@@ -174,9 +177,7 @@ class Clients:
             yield Mention(start=starts[each.first], end=end, rule=each.rule, data_class=each.data_class)
 
     def _names(self, words: Sequence[bytes]) -> Iterator[_Name]:
-        """Yield the names in `words`. Only what stands near a known word is looked at."""
-        if self._vocabulary.isdisjoint(words):
-            return
+        """Yield the names in `words`, some of them known. Only what stands near those is looked at."""
         known = list(compress(count(), map(self._vocabulary.__contains__, words)))
         for stretch in _stretches(known, 2, 2 * self._longest, len(words)):
             text = _text_of(words, self._vocabulary, stretch)

@@ -11,7 +11,7 @@ the bound behind "linear time": each view is at most as long as its source, up t
 import re
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Final, NamedTuple
@@ -19,7 +19,7 @@ from typing import Final, NamedTuple
 from runner.perimeter.classify.model import View
 from runner.perimeter.classify.pattern import Pattern
 from runner.perimeter.classify.pattern import Span as Range
-from runner.perimeter.classify.words import words_of
+from runner.perimeter.classify.words import PART, parts_of, words_of
 
 _BEFORE: Final = 80
 _AFTER: Final = 40
@@ -83,6 +83,11 @@ class Reading:
     def words(self) -> list[bytes]:
         """The words of `data`: registers and echoes ask for the same."""
         return words_of(self.data)
+
+    def words_in_parts(self) -> Iterable[list[bytes]]:
+        """Return the words of `data`, those of a long text part by part, unless `words` were asked for."""
+        is_cut = len(self.data) > PART and "words" not in vars(self)
+        return map(words_of, parts_of(self.data)) if is_cut else (self.words,)
 
     def original_span(self, start: int, end: int) -> tuple[int, int]:
         """Return where bytes `start` to `end` (a range that is not empty) lie in the original text."""

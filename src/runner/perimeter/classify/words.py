@@ -3,10 +3,12 @@
 
 Owns the cutting into words and their places. Words are lower-case ASCII letters and digits, so accents,
 case, punctuation and line ends make no difference. Leaves what words mean to `registers` and `echo`.
-Carries the linear bound: one pass of C code over the text, and another only where something was found.
+Carries the linear bound: one pass of C code over the text, and another only where something was found. Those
+of a long text can be cut part by part, in no more room than a cache has.
 """
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, compress
 from typing import Final
 
@@ -17,6 +19,21 @@ _TO_WORDS: Final = bytes(code if bytes([code]).isalnum() else 0x20 for code in b
 def words_of(data: bytes) -> list[bytes]:
     """Return the words of `data`, a folded text, in order."""
     return data.translate(_TO_WORDS).split()
+
+
+PART: Final = 1 << 15
+"""Bytes of a text whose words are cut at a time."""
+_BETWEEN: Final = re.compile(rb"[^0-9A-Za-z]")
+
+
+def parts_of(data: bytes) -> Iterator[bytes]:
+    """Yield `data`, a folded text, in parts of `PART` bytes, each up to where a word ends."""
+    start = 0
+    while start < len(data):
+        between = _BETWEEN.search(data, start + PART)
+        end = len(data) if between is None else between.start()
+        yield data[start:end]
+        start = end
 
 
 def starts_of(data: bytes) -> list[int]:

@@ -10,15 +10,27 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify import RULES, Classifier, EchoIndex, Rule, classify_text, search, settle
+from runner.kernel.registers import Listed
+from runner.perimeter.classify import (
+    RULES,
+    Classifier,
+    EchoIndex,
+    Rule,
+    classify_text,
+    compile_registers,
+    search,
+    settle,
+    views,
+    words,
+)
 from runner.perimeter.classify import pattern as patterns
 from runner.perimeter.classify.lexicon import LEXICON
 from runner.perimeter.classify.model import Span, View
 from runner.perimeter.classify.pattern import BLOCK, LOCAL, LONG
-from runner.perimeter.classify.readings import MOST, ROOM, every_reading
+from runner.perimeter.classify.readings import MOST, ROOM, every_reading, forget_readings
 from runner.perimeter.classify.surnames import is_called
 from runner.perimeter.classify.views import fold
-from runner.perimeter.classify.words import Starts, starts_of, words_of
+from runner.perimeter.classify.words import PART, Starts, parts_of, starts_of, words_of
 
 SUBJECT = "Il diabete e la chemioterapia sono malattie, l'usura e' un reato."
 
@@ -369,3 +381,65 @@ def test_findings_that_nothing_overrules_leave_no_trace_of_their_place() -> None
     assert settle._kinds(phones) == {}
     assert settle._kinds([*phones, card]) == {(10, 19): {"card"}}
     assert settle.overruled([*phones, card]) == {phones[1]}
+
+
+@given(st.text("ab ,.\n", max_size=200))
+def test_the_words_of_a_text_are_the_same_part_by_part(text: str) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "PART", 16)
+        parts = list(parts_of(data := fold(text).data))
+    assert b"".join(parts) == data
+    assert [word for part in parts for word in words_of(part)] == words_of(data)
+    assert all(len(part) >= 16 for part in parts[:-1])
+
+
+CLIENTS = Listed(file="clients", line=1, names=("Aldo Neri",))
+OWN = Listed(file="own", line=1, names=("Studio Legale Verdi di Torino",))
+
+
+def test_the_words_of_a_long_text_are_not_all_alive_at_a_time() -> None:
+    """The bound on memory, and on time where a cache ends: who is no client is no word that is kept."""
+    text, registers = (
+        "4111 " * (8 * PART),
+        compile_registers(clients=[CLIENTS], own=[OWN], public=[], key=b"k" * 16),
+    )
+    echo, reading = EchoIndex(b"k" * 16, registers=registers), every_reading(text)[0]
+    echo.remember("una due tre quattro cinque sei sette otto nove", DataClass.C3)
+    tracemalloc.start()
+    try:
+        assert list(registers.clients.find(reading)) == []
+        assert tracemalloc.get_traced_memory()[1] < 30 * PART
+        assert echo.class_of(text) is DataClass.C0
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(text)  # probes; the words alone would be nine
+    finally:
+        tracemalloc.stop()
+        forget_readings()
+
+
+@pytest.mark.parametrize("size", range(1, 40, 3))
+def test_what_lies_over_the_edge_of_two_parts_is_seen(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """I6: clients, echoes and the practice's own entries, wherever the words of a text are cut."""
+    for module in (words, views):
+        monkeypatch.setattr(module, "PART", size)
+    registers = compile_registers(clients=[CLIENTS], own=[OWN], public=[], key=b"k" * 16)
+    echo = EchoIndex(b"k" * 16, registers=registers)
+    echo.remember("la perizia dice che il ponte non regge il peso", DataClass.C3)
+    text = "Scrive Aldo Neri: perizia dice che il ponte studio legale Verdi di Torino non regge il, disse."
+    every_reading.cache_clear()
+    assert [(span.start, span.kind) for span in Classifier((), registers).classify(text).spans] == [
+        (7, "client")
+    ]
+    assert echo.class_of(text) is DataClass.C3
+    assert echo.class_of(text.replace("Verdi", "Bianchi")) is DataClass.C0
+    assert echo.class_of("Dicono: la perizia dice che il ponte non regge, forse.") is DataClass.C3
+
+
+def test_all_of_a_long_text_counts_as_asked_about_though_its_beginning_repeats_something() -> None:
+    """I6: what is remembered later and stands at its end makes the answer that was given an old one."""
+    echo = EchoIndex(b"k" * 16)
+    echo.remember("una due tre quattro cinque sei", DataClass.C3)
+    end = "sette otto nove dieci undici dodici tredici quattordici"
+    assert echo.class_of(f"una due tre quattro cinque sei {'parola ' * PART} {end}") is DataClass.C0
+    version = echo.version
+    echo.remember(end, DataClass.C3)
+    assert echo.version is not version
