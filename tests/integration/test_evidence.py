@@ -350,7 +350,7 @@ def test_p1_what_a_person_let_go_counts_as_what_it_was_and_what_was_redacted_as_
     answers = [(each["code"], each["values"]["by"], each["values"]["tool"]) for each in told["approved"]]
     assert answers == [
         ("approved", "user", "write_file"),
-        ("refused", "none", "write_file"),
+        ("unanswered", "none", "write_file"),
         ("approved", "user", "release"),
     ]
     reasons = [each["values"].get("reason") or each["values"]["rule"] for each in told["denied"]]
@@ -636,6 +636,23 @@ def test_i4_the_place_of_a_line_without_proof_is_two_numbers(place: Any) -> None
     forge = Forge.of("studio").with_logs({})
     forge = replace(forge, gathered=replace(forge.gathered, unproved=(place,)))
     assert forge.problems() == ("evidence.json: it is not what a pack holds",)
+
+
+def test_the_head_of_the_page_says_its_verdict_and_its_words_plainly(practice: Practice) -> None:
+    text = re.sub(r"<[^>]+>", "", (practice.pack("pack") / "evidence.html").read_text(encoding="utf-8"))
+    assert "PASS (exit code 0): the whole book was checked and holds" in text
+    assert "PASS (codice 0): il libro intero" in text
+    assert text.index("C2 personal data, C3 privileged") < text.index("What was asked")
+    assert "Reason: c3-never-leaves (what is privileged never goes to another machine)" in text
+    assert "on another machine (remote)" in text
+
+
+def test_a_reason_of_the_verdict_says_where_only_if_it_is_somewhere() -> None:
+    verdict = {"verdict": "INCOMPLETE", "exit": 2, "book": "b", "claims_not_made": []}
+    reasons = [{"code": "here", "log": 1, "seq": 0}, {"code": "log-only", "log": 1, "seq": None}]
+    verdict["reasons"] = [*reasons, {"code": "nowhere", "log": None, "seq": None}]
+    frame = Frame(verdict=verdict, how="", policy_logs=[], unproved=[], disclosed=[])
+    assert "here (log 1, seq 0); log-only (log 1); nowhere<" in page(frame, {}, [], ["en"])
 
 
 def test_whatever_stands_on_the_page_is_text() -> None:

@@ -15,7 +15,7 @@ from runner.adapters.ledger.book import Entry
 from runner.adapters.ledger.content import Disclosure
 from runner.adapters.ledger.proofs import leaf_of, proof_name
 from runner.adapters.ledger.statements import Account, Ref, Statement
-from runner.adapters.ledger.words import Language, claim, said, sentence
+from runner.adapters.ledger.words import Language, claim, said, sentence, terms, value
 from runner.kernel.shown import is_seen, number_of
 
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'; form-action 'none'; base-uri 'none'"
@@ -85,6 +85,8 @@ def _head(frame: Frame, language: Language) -> Iterator[_Markup]:
     yield _tag("p", _frame("how", language))
     yield _tag("pre", frame.how)
     yield _tag("p", _frame("derived", language))
+    yield _tag("h2", _frame("words", language))
+    yield _tag("ul", *(_term(term, meaning) for term, meaning in terms(language).items()))
     policy = "policy_yes" if frame.policy_logs else "policy_no"
     yield _tag("p", _frame(policy, language), " ", ", ".join(map(str, frame.policy_logs)))
     if frame.unproved:
@@ -93,10 +95,20 @@ def _head(frame: Frame, language: Language) -> Iterator[_Markup]:
 
 
 def _verdict(verdict: Mapping[str, Any], language: Language) -> _Markup:
-    word, status = str(verdict["verdict"]), str(verdict["exit"])
-    reasons = "; ".join(f"{each['code']} ({each['log']}, {each['seq']})" for each in verdict["reasons"])
-    strong = _tag("strong", word, class_=word)
-    return _tag("p", _frame("verdict", language), ": ", strong, f" ({status}). {reasons}")
+    word, status = str(verdict["verdict"]), f"({_frame('exit', language)} {verdict['exit']})"
+    reasons = "; ".join(map(_reason, verdict["reasons"]))
+    strong, meaning = _tag("strong", word, class_=word), value("verdict", word, language)
+    said_of = f": {meaning}. " if meaning != word else ". "
+    return _tag("p", _frame("verdict", language), ": ", strong, f" {status}{said_of}{reasons}")
+
+
+def _reason(reason: Mapping[str, Any]) -> str:
+    places = ", ".join(f"{name} {reason[name]}" for name in ("log", "seq") if reason[name] is not None)
+    return f"{reason['code']} ({places})" if places else str(reason["code"])
+
+
+def _term(term: str, meaning: str) -> _Markup:
+    return _tag("li", _tag("strong", term), ": ", meaning, "\n")
 
 
 def _section(name: str, statements: Sequence[Statement], language: Language) -> Iterator[_Markup]:

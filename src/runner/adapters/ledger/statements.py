@@ -199,7 +199,7 @@ class Story:
             yield Statement(code=code, values=values, refs=tuple(map(ref, (entry, *yes, *rests))))
 
     def approved(self) -> Iterator[Statement]:
-        """Yield what a person was asked, and the answer."""
+        """Yield what a person was asked, and the answer; or that nobody was there to be asked."""
         for entry in self.of("approval"):
             asked = self._decisions.get((entry.log, entry.word("call_id")))
             values: dict[str, str | int] = {
@@ -209,7 +209,8 @@ class Story:
                 "rendering": entry.word("rendering_digest"),
                 "expires": shown_moment(entry.count("expires") or 0),
             }
-            code = "approved" if entry.is_set("granted") else "refused"
+            no = "unanswered" if entry.word("by") == "none" else "refused"
+            code = "approved" if entry.is_set("granted") else no
             yield Statement(code=code, values=values, refs=tuple(map(ref, filter(None, (asked, entry)))))
 
     def _send(self, sent: Entry) -> dict[str, str | int]:

@@ -31,6 +31,17 @@ def said(room: Room, code: str, language: Language) -> str:
     return str(all_words()[room][code][language])
 
 
+def terms(language: Language) -> Mapping[str, str]:
+    """Return the codes and words of art that a page uses, each with its meaning in `language`."""
+    return {term: str(meaning[language]) for term, meaning in all_words()["terms"].items()}
+
+
+def value(name: str, word: str | int, language: Language) -> str:
+    """Return the words for `word` where it is a value called `name`; itself, where there are none for it."""
+    known = all_words()["values"].get(name, {}).get(str(word))
+    return str(word) if known is None else str(known[language])
+
+
 def claim(text: str, language: Language) -> str | None:
     """Return in `language` what the verifier does not claim; None for words of it that have no others."""
     known = all_words()["claims"].get(text)
@@ -39,11 +50,5 @@ def claim(text: str, language: Language) -> str | None:
 
 def sentence(statement: Statement, language: Language) -> str:
     """Return the sentence of a statement, its values in words."""
-    values = {name: _word(name, value, language) for name, value in statement.values.items()}
+    values = {name: value(name, each, language) for name, each in statement.values.items()}
     return said("sentences", statement.code, language).format(**values)
-
-
-def _word(name: str, value: str | int, language: Language) -> str:
-    """Return a value in words; as it is, where there are none for it."""
-    known = all_words()["values"].get(name, {}).get(str(value))
-    return str(value) if known is None else str(known[language])
