@@ -638,6 +638,21 @@ def test_i4_the_place_of_a_line_without_proof_is_two_numbers(place: Any) -> None
     assert forge.problems() == ("evidence.json: it is not what a pack holds",)
 
 
+def test_what_runs_and_records_show_in_codes_they_say_in_words(
+    practice: Practice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = (each["task"] for each in tasks(practice, capsys))
+    asked = ("runs",), ("runs", "show", second), ("runs", "compare", first, second), ("trace", "show")
+    profile = ("--profile", str(practice.profile))
+    for words in asked:
+        assert main([*words, *profile]) == 0
+        out = capsys.readouterr().out
+        assert "C1: internal; C3: privileged" in out, words
+        assert ("p95: 95 in 100 took no longer" in out) is (words[0] == "runs")
+    assert main(["policy", "explain", "search_text", '{"query": "x"}', *profile]) == 0
+    assert "internal" not in capsys.readouterr().out, "no code is shown"
+
+
 def test_the_head_of_the_page_says_its_verdict_and_its_words_plainly(practice: Practice) -> None:
     text = re.sub(r"<[^>]+>", "", (practice.pack("pack") / "evidence.html").read_text(encoding="utf-8"))
     assert "PASS (exit code 0): the whole book was checked and holds" in text

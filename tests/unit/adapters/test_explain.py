@@ -103,7 +103,13 @@ inference:
     [
         ("C1", "Quando scade?", "C1", True, "yes, to large at https://models.example, which gets up to C1"),
         ("C0", "Quando scade?", "C1", False, "no: the remote backend gets up to C0"),
-        ("C1", f"C.F. {CODE}", "C2", False, "no: the remote backend gets up to C1, unless redaction"),
+        (
+            "C1",
+            f"C.F. {CODE}",
+            "C2",
+            False,
+            "no: the remote backend gets up to C1 (internal), unless redaction",
+        ),
         ("C1", f"C.F. {CODE}", "C2", False, ", or a person lets it go"),
     ],
 )

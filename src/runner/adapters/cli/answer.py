@@ -12,20 +12,14 @@ from typing import Any, Final, assert_never
 
 from rich.console import Console
 
+from runner.adapters.cli.codes import CLASSES
 from runner.adapters.cli.profiles import DEFAULT
 from runner.adapters.cli.screen import print_block, print_facts, print_line
 from runner.agent.steps import FailedStep, RunResult, Step, StopReason, ToolStep
-from runner.kernel.labels import DataClass
 from runner.kernel.language import how_many
 from runner.perimeter.validate import plain
 
 PIN: Final = "device.vkey"
-CLASSES: Final = {
-    DataClass.C0: "C0, public",
-    DataClass.C1: "C1, internal",
-    DataClass.C2: "C2, personal data",
-    DataClass.C3: "C3, privileged",
-}
 _REASONS: Final[Mapping[StopReason, str]] = {
     StopReason.ANSWERED: "answered",
     StopReason.NOT_FOUND: "not found: the files do not hold the answer, or no line of them supports one",

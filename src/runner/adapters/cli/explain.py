@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, assert_never
 import anyio
 import typer
 
-from runner.adapters.cli.answer import CLASSES
+from runner.adapters.cli.codes import CLASSES, class_words
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import output, print_block, print_facts, print_json, print_line
 from runner.assembly import classifier_of, open_profile
@@ -127,14 +127,16 @@ def _leaving_words(config: Config, counted: DataClass, *, unasked: bool) -> str:
         return "no: this profile has no remote backend"
     if counted <= limit:
         condition = ", if the second opinion adds nothing" if unasked else ""
-        return f"yes, to {remote.model} at {remote.endpoint}, which gets up to {limit.name}{condition}"
+        return (
+            f"yes, to {remote.model} at {remote.endpoint}, which gets up to {class_words(limit)}{condition}"
+        )
     ways = []
     if counted is DataClass.C2 and config.perimeter.redaction == "on":
         ways.append("redaction replaces what was found and nothing else is C2")
     if counted is DataClass.C2 and config.perimeter.declassification == "ask":
         ways.append("a person lets it go")
     unless = f", unless {', or '.join(ways)}" if ways else ""
-    return f"no: the remote backend gets up to {limit.name}{unless}"
+    return f"no: the remote backend gets up to {class_words(limit)}{unless}"
 
 
 def _limit(config: Config) -> DataClass | None:
@@ -153,7 +155,7 @@ def _counted_data(config: Config, counted: DataClass) -> dict[str, Any]:
 
 def _opinion_words(said: Opinion | None) -> str:
     if said is None:
-        return "none could be had, so the text counts as C3"
+        return "none could be had, so the text counts as C3, privileged"
     return f"{said}, {CLASSES[said.data_class]}" if said.data_class else f"{said}, nothing to add"
 
 
@@ -181,7 +183,7 @@ def _print_spans(text: str, result: Classification) -> None:
     console = output()
     for span in result.spans:
         line, column = _place(text, span.start)
-        print_line(console, f"{line}:{column} {span.kind}, {span.data_class.name}", "bold")
+        print_line(console, f"{line}:{column} {span.kind}, {CLASSES[span.data_class]}", "bold")
         if console.is_terminal:
             print_block(console, text[span.start : span.end][:_SHOWN].replace("\n", " "))
         print_facts(console, (("  rule", span.rule), ("  why", why(span)), ("  seen", seen(span.view))))

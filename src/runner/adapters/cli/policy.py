@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final, assert_never
 import typer
 
 from runner.adapters.cli.afterwards import refusal
+from runner.adapters.cli.codes import print_legend
 from runner.adapters.cli.exits import Status
 from runner.adapters.cli.profiles import (
     DEFAULT,
@@ -159,6 +160,7 @@ def explain(
         print_json({"tool": tool, "decision": word, "rule": rule, "why": why})
     else:
         print_facts(output(), [("Decision", word), ("Rule", rule), ("Why", why)])
+        print_legend(output(), [why])
     if word == "deny":
         raise typer.Exit(Status.REFUSED)
 

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import typer
 from rich.text import Text
 
+from runner.adapters.cli.codes import print_legend
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption
 from runner.adapters.cli.screen import output, print_facts, print_json, print_line, print_table
 from runner.adapters.cli.verified import (
@@ -149,8 +150,9 @@ def compare(
         print_verdict(ledger.verdict)
         _print_unverified(one, other)
         sides = zip(_facts(one), _facts(other), strict=True)
-        rows = ((name, a, b, "" if a == b else "differs") for (name, a), (_, b) in sides)
-        print_table(output(), ("", one.task[:SHOWN], other.task[:SHOWN], ""), map(_marked, rows))
+        rows = [_marked((name, a, b, "" if a == b else "differs")) for (name, a), (_, b) in sides]
+        print_table(output(), ("", one.task[:SHOWN], other.task[:SHOWN], ""), rows)
+        _explain_cells(*rows)
     _leave(ledger.verdict)
 
 
@@ -231,13 +233,20 @@ def _leave(verdict: Verdict) -> None:
 
 
 def _print_runs(sure: Sequence[Run], unsure: Sequence[Run]) -> None:
-    if sure:
-        print_table(output(), _HEAD, map(_row, sure))
-    if unsure:
+    proved, others = [list(map(_row, found)) for found in (sure, unsure)]
+    if proved:
+        print_table(output(), _HEAD, proved)
+    if others:
         print_line(output(), _UNVERIFIED, "bold red")
-        print_table(output(), _HEAD, map(_row, unsure))
+        print_table(output(), _HEAD, others)
+    _explain_cells(*proved, *others)
     if not sure and not unsure:
         print_line(output(), "no run is like that")
+
+
+def _explain_cells(*rows: Sequence[Text | str]) -> None:
+    """Print what the codes in the cells of `rows` mean."""
+    print_legend(output(), (cell for row in rows for cell in row))
 
 
 def _row(run: Run) -> list[Text | str]:
@@ -263,11 +272,14 @@ def _print_unverified(*runs: Run) -> None:
 
 def _print_run(run: Run) -> None:
     _print_unverified(run)
-    print_facts(output(), _facts(run))
+    facts = _facts(run)
+    print_facts(output(), facts)
     print_line(output(), "On record", "bold")
     columns = ("seq", "time (UTC)", "kind", "decision", "class", "backend, tool", "why, how")
     tools = {each.word("call_id"): each.word("tool") for each in run.entries if each.kind == "tool_call"}
-    print_table(output(), columns, (_step(entry, tools) for entry in run.entries))
+    steps = [_step(entry, tools) for entry in run.entries]
+    print_table(output(), columns, steps)
+    _explain_cells(*facts, *steps)
 
 
 def _step(entry: Entry, tools: Mapping[str, str]) -> list[Text | str]:

@@ -6,6 +6,7 @@ to say, on another machine, with a pin; `open` hands the book to its page.
 """
 
 import webbrowser
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Final
@@ -16,6 +17,7 @@ from rich.text import Text
 from runner.adapters.cli.anchor import anchor
 from runner.adapters.cli.book import Log, Row, read_book
 from runner.adapters.cli.carried import carry, write_page
+from runner.adapters.cli.codes import print_legend
 from runner.adapters.cli.profiles import DEFAULT, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import errors, output, print_json, print_line, print_table
 from runner.adapters.cli.stamp import stamp
@@ -62,8 +64,8 @@ def show(
     if as_json:
         print_json({"folder": str(place), "logs": [_log_data(each) for each in logs]})
         return
-    for each in logs:
-        _print_log(each)
+    rows = [_print_log(each) for each in logs]
+    print_legend(output(), (cell for cells in rows for row in cells for cell in row))
     print_line(output(), "Read, not proved: akaion-verify proves.", "dim")
 
 
@@ -109,10 +111,13 @@ def _log_data(log: Log) -> dict[str, object]:
     return {"log": log.number, "name": log.name, "closed": log.closed, "records": records}
 
 
-def _print_log(log: Log) -> None:
+def _print_log(log: Log) -> Sequence[Sequence[Text | str]]:
+    """Print a log, and return the cells that were printed."""
+    rows = [_cells(row) for row in log.rows]
     state = "closed" if log.closed else "not closed: still written, or interrupted"
     print_line(output(), f"log {log.number} ({state})", "bold")
-    print_table(output(), _COLUMNS, (_cells(row) for row in log.rows))
+    print_table(output(), _COLUMNS, rows)
+    return rows
 
 
 def _cells(row: Row) -> list[Text | str]:
