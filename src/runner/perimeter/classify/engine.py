@@ -11,20 +11,21 @@ call changes; total over `str`.
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Final
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify.contacts import CLIENT, CONTACTS
+from runner.perimeter.classify.contacts import CONTACTS
 from runner.perimeter.classify.credentials import CREDENTIALS
 from runner.perimeter.classify.foreign import FOREIGN
 from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear
 from runner.perimeter.classify.pattern import Stretches, compile_prefilter
 from runner.perimeter.classify.readings import every_reading
-from runner.perimeter.classify.registers import Clients, Registers
+from runner.perimeter.classify.registers import Registers
 from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE, UNREAD
 from runner.perimeter.classify.search import Finder, Verdicts, detector
-from runner.perimeter.classify.settle import beside_persons, overruled
+from runner.perimeter.classify.settle import beside_persons, without_overruled
 from runner.perimeter.classify.surnames import ALONE
 from runner.perimeter.classify.views import Reading, fold
 
@@ -110,13 +111,12 @@ class Classifier:
             for role, spans in self._search(finder, seen, seen.keys() - self._topics):
                 (markers if role is Role.MARKER else found).extend(spans)
         if self._registers.clients:
-            found += [span for reading in readings for span in _clients(self._registers.clients, reading)]
+            found += chain.from_iterable(map(self._registers.clients.find, readings))
         if not found and not markers:
             return Classification(data_class=DataClass.C0, spans=(), version=self.version)
         if self._registers.known:
             found, markers = self._without_known(text, readings[0], found, markers)
-        weaker = overruled(found)
-        found = [span for span in found if span not in weaker] if weaker else found
+        found = without_overruled(found)
         persons = sorted(span.start for span in (*filter(points_at_person, found), *markers))
         topics = [
             span
@@ -175,13 +175,6 @@ class Classifier:
 
 def _may_be_known(span: Span) -> bool:
     return (span.kind in EXEMPTABLE or span.rule == ALONE) and is_clear(span.view)
-
-
-def _clients(clients: Clients, reading: Reading) -> Iterator[Span]:
-    """Yield the clients named in one reading."""
-    for start, end, rule, data_class in clients.find(reading):
-        if reading.counts(start, end):
-            yield Span(*reading.original_span(start, end), CLIENT, rule, data_class, reading.view)
 
 
 def _without_doubles(spans: Sequence[Span]) -> tuple[Span, ...]:

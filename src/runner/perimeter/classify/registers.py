@@ -21,7 +21,9 @@ from typing import Final, NamedTuple, TypeVar
 from runner.kernel.errors import ConfigError, Mistake
 from runner.kernel.labels import DataClass
 from runner.kernel.registers import Listed
+from runner.perimeter.classify.contacts import CLIENT
 from runner.perimeter.classify.known import Known
+from runner.perimeter.classify.model import Span
 from runner.perimeter.classify.surnames import ALONE, Alone, is_called, parts_of, spellings_of
 from runner.perimeter.classify.views import Reading, fold
 from runner.perimeter.classify.words import Starts, words_of
@@ -55,15 +57,6 @@ _ORGANISATIONS: Final = frozenset(
 
 
 _NONE: Final[dict[bytes, DataClass]] = {}
-
-
-class Mention(NamedTuple):
-    """A client's name in a folded text: a half-open range of its bytes, and how it was recognised."""
-
-    start: int
-    end: int
-    rule: str
-    data_class: DataClass
 
 
 class _Name(NamedTuple):
@@ -162,8 +155,8 @@ class Clients:
                     for end in _ends(meant, _left(meant)):
                         _raise(ends.setdefault(end, {}), meant, data_class)
 
-    def find(self, reading: Reading) -> Iterator[Mention]:
-        """Yield the mentions in `reading`."""
+    def find(self, reading: Reading) -> Iterator[Span]:
+        """Yield where a client is named in `reading`."""
         if all(map(self._vocabulary.isdisjoint, reading.words_in_parts())):
             return
         data, words = reading.data, reading.words
@@ -173,8 +166,10 @@ class Clients:
             return
         starts = Starts(data, words)
         for each in _without_covered(_as_written(chain((first,), names), words, data, starts)):
-            end = starts[each.last] + len(words[each.last])
-            yield Mention(start=starts[each.first], end=end, rule=each.rule, data_class=each.data_class)
+            start, end = starts[each.first], starts[each.last] + len(words[each.last])
+            if reading.counts(start, end):
+                place = reading.original_span(start, end)
+                yield Span(*place, CLIENT, each.rule, each.data_class, reading.view)
 
     def _names(self, words: Sequence[bytes]) -> Iterator[_Name]:
         """Yield the names in `words`, some of them known. Only what stands near those is looked at."""

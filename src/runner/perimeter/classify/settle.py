@@ -42,12 +42,17 @@ _LONGER: Final = frozenset({"professional", "address", _FIRM})
 whole name of a client of that surname: it says which of them is meant."""
 
 
-def overruled(spans: Sequence[Span]) -> frozenset[Span]:
-    """Return those of `spans` that another one reads better as something else.
+def without_overruled(spans: list[Span]) -> list[Span]:
+    """Return `spans` but for those that another one reads better as something else.
 
     Only of what stands in the clear: a place inside an encoding is the whole of it, and says nothing.
     """
-    spans = [span for span in spans if is_clear(span.view)]
+    weaker = set(map(id, _overruled([span for span in spans if is_clear(span.view)])))
+    return [span for span in spans if id(span) not in weaker] if weaker else spans
+
+
+def _overruled(spans: Sequence[Span]) -> list[Span]:
+    """Return those of `spans`, all in the clear, that another one reads better."""
     kinds = _kinds(spans)
     persons = [span for span in spans if span.kind == "person"]
     alone = [span for span in spans if span.rule == ALONE]
@@ -70,7 +75,7 @@ def overruled(spans: Sequence[Span]) -> frozenset[Span]:
         weaker += [
             span for span in alone if span.start in edges or span.end in edges or _inside(span, longer, by=1)
         ]
-    return frozenset(weaker)
+    return weaker
 
 
 def _kinds(spans: Sequence[Span]) -> Mapping[tuple[int, int], set[str]]:

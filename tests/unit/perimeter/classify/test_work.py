@@ -380,7 +380,7 @@ def test_findings_that_nothing_overrules_leave_no_trace_of_their_place() -> None
     card = Span(10, 19, "card", "payment-card", DataClass.C2)
     assert settle._kinds(phones) == {}
     assert settle._kinds([*phones, card]) == {(10, 19): {"card"}}
-    assert settle.overruled([*phones, card]) == {phones[1]}
+    assert settle.without_overruled([*phones, card]) == [phones[0], *phones[2:], card]
 
 
 @given(st.text("ab ,.\n", max_size=200))
