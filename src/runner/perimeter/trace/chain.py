@@ -20,6 +20,10 @@ from runner.perimeter.trace.records import Record
 MAX_LINE: Final = 1_048_576
 
 
+class Refused(TraceError):
+    """A record is not to be written, and nothing was changed for it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
     """Where a log stands: `size` lines, and the 32-byte `root` over them."""
@@ -74,7 +78,7 @@ class Chain:
     def entry(self, record: Record, *, now_us: int, task: str | None) -> bytes:
         """Return the line of `record`, its newline included, at `time(now_us)`.
 
-        Raises `TraceError` when the record has no canonical line within the limit.
+        Raises `Refused` when the record has no canonical line within the limit.
         """
         ts, kind = self.time(now_us), record.kind
         of_task = "" if task is None else f',"task":{string_text(task)}'
@@ -85,7 +89,7 @@ class Chain:
                 f'"seq":{self._tree.size}{of_task},"ts":{integer_text(ts)}}}',
             )
         except ValueError as error:
-            raise TraceError(f"a {kind} record has no canonical form: {error}") from None
+            raise Refused(f"a {kind} record has no canonical form: {error}") from None
         self._ts = ts
         self.entries += 1
         self.unsealed += 1
@@ -128,11 +132,11 @@ class Chain:
         """Return the line of `text`, its newline included; the chain goes on from it.
 
         The members of `text` stand in the order of their names, as canonical JSON has them. Raises
-        `TraceError` for a line that is too long, and `ValueError` for a lone surrogate.
+        `Refused` for a line that is too long, and `ValueError` for a lone surrogate.
         """
         line = utf_8(text)
         if len(line) > MAX_LINE:
-            raise TraceError(f"a {kind} record is longer than {MAX_LINE} bytes: split it")
+            raise Refused(f"a {kind} record is longer than {MAX_LINE} bytes: split it")
         leaf = leaf_hash(line)
         self._tree.add(leaf)
         self._leaves.append(leaf)

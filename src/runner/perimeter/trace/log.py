@@ -12,17 +12,17 @@ import errno
 import os
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import partial, wraps
 from itertools import count
 from types import TracebackType
-from typing import Final, Literal, Self
+from typing import Concatenate, Final, Literal, ParamSpec, Self, TypeVar
 
 from runner.kernel.errors import TraceError, TraceUnavailable
 from runner.kernel.ports import Clock, Entropy, HeadKeeper, LogFile, LogStore, SaltStore, Signer
-from runner.perimeter.trace.chain import Chain, Head
+from runner.perimeter.trace.chain import Chain, Head, Refused
 from runner.perimeter.trace.commit import SALT_BYTES, commitment
 from runner.perimeter.trace.note import device_key_name
 from runner.perimeter.trace.records import (
@@ -61,12 +61,44 @@ ROTATE_AFTER_S: Final = 86_400.0
 """The age in seconds from which a log gives way to the next one."""
 _ID_BYTES: Final = 16
 _KEY_BYTES: Final = 32
+P = ParamSpec("P")
+R = TypeVar("R")
 _OWN: Final = (Header, Recovery, Close)
 """What the trace writes by itself."""
 
 
-class TooLate(TraceError):
+class TooLate(Refused):
     """A record would carry a time at which it is not to be written any more. Nothing was written."""
+
+
+def _once_in_a_thread(
+    method: "Callable[Concatenate[Trace, P], R]",
+) -> "Callable[Concatenate[Trace, P], R]":
+    """Refuse what is called from within such a call of the same thread, and what is called after a fork.
+
+    A signal handler or a finalizer that writes would find the log halfway through a change. The call around
+    it goes on. As in `Turn`, what is taken is taken inside the `try` that gives it back.
+    """
+
+    @wraps(method)
+    def call(self: "Trace", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if os.getpid() != self._pid:
+            raise TraceUnavailable(
+                "a forked process cannot write its parent's log. Fix: open a book of its own"
+            )
+        thread = threading.get_ident()
+        if thread in self._within:
+            raise TraceUnavailable(
+                "the log was called while this thread writes it, as by a signal handler. "
+                "Fix: set a flag there, or raise, and call the log afterwards"
+            )
+        try:
+            self._within.add(thread)
+            return method(self, *args, **kwargs)
+        finally:
+            self._within.discard(thread)
+
+    return call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,12 +155,13 @@ class Trace:
         self._keeper = signer if isinstance(signer, HeadKeeper) else None
         self._clock, self._entropy, self._facts = clock, entropy, facts
         self._pid = os.getpid()
+        self._within: set[int] = set()  # the threads that are in a call of this trace
         self._lock = threading.RLock()  # guards chain, pending, tasks, state; rotation holds it for long
         self._turn = Turn()  # to write: one batch at a time. Taken before _lock
         self._state: Literal["open", "broken", "closed"] = "open"
         self._pending = bytearray()
         self._durable = 0  # lines that are sealed and on the disk
-        self._unsealed_since = 0.0
+        self._seal_due = 0.0  # from when on what is not sealed is to be sealed
         self._began = 0.0
         self._tasks: dict[str, Counter[str]] = {}
         self._past_tasks: set[str] = set()
@@ -202,12 +235,15 @@ class Trace:
         """Return a new block id, unique in this log."""
         return f"b{next(self._block_numbers)}"
 
+    @_once_in_a_thread
     def commit(self, payload: bytes) -> str:
         """Return a commitment to `payload` under a new salt, which goes to the salt store.
 
         Raises `TraceUnavailable` when there is none or it cannot be kept.
         """
-        self._refuse_fork()
+        return self._commitment(payload)
+
+    def _commitment(self, payload: bytes) -> str:
         salt = self._random(SALT_BYTES)
         commit = commitment(salt, payload)
         with self._broken_by_any_error():
@@ -222,6 +258,7 @@ class Trace:
 
     # --- writing ---------------------------------------------------------------------------------
 
+    @_once_in_a_thread
     def append(self, record: Record, *, task: str | None = None, before: int | None = None) -> int:
         """Put `record` on record and return its `seq`. It is durable only after `barrier`.
 
@@ -231,7 +268,6 @@ class Trace:
         forked, or the disk or the clock fails. A full log still takes the end of every open task, and the
         result of every send outside a task, and then rotates.
         """
-        self._refuse_fork()
         if isinstance(record, _OWN):
             raise TraceError(f"a {record.kind} record is written by the trace itself")
         if isinstance(record, TaskStart):
@@ -243,18 +279,23 @@ class Trace:
                     f"the log holds {MAX_RECORDS} records. Fix: end the tasks that are open in it"
                 )
             seq = self._add(self._in_task(record, task), task, before=before)
-            due = self._chain.unsealed == 0 or self._seal_is_overdue()
+            due = self._chain.unsealed == 0 or self._clock.monotonic() >= self._seal_due
         if due:
-            self.barrier()  # not seq: the log may be another one by now, and what it closed with is durable
+            self._settle(
+                None
+            )  # not seq: the log may be another one by now, and what it closed with is durable
         return seq
 
+    @_once_in_a_thread
     def barrier(self, seq: int | None = None) -> None:
         """Return when the record `seq`, or everything so far, is sealed and on the disk (I9).
 
         One sync serves every caller that waits. Raises `TraceUnavailable` when that is not so and cannot be
         made so; the log is broken for good then.
         """
-        self._refuse_fork()
+        self._settle(seq)
+
+    def _settle(self, seq: int | None) -> None:
         with self._lock:
             last = self._chain.size - 1
         if seq is not None and seq > last:
@@ -262,6 +303,7 @@ class Trace:
         target = last if seq is None else seq
         self._turn.take(self._commit, until=lambda: target < self._durable)
 
+    @_once_in_a_thread
     def close(self, reason: Literal["done", "rotated", "shutdown", "error"] = "done") -> None:
         """End the log: open tasks, the `close` record, a last seal; drop the key and the lock.
 
@@ -269,7 +311,6 @@ class Trace:
         reported when it broke, is only let go: the next one accounts for it. Closing again does nothing.
         Raises `TraceUnavailable` when the end cannot be written, or in a forked child.
         """
-        self._refuse_fork()
         self._turn.take(partial(self._end, reason))
 
     # --- inside ----------------------------------------------------------------------------------
@@ -401,7 +442,7 @@ class Trace:
             seal_every=facts.seal_every,
             seal_ms=facts.seal_ms,
             writer=facts.writer,
-            host_commit=self.commit(facts.host.encode("utf-8", "surrogatepass")),
+            host_commit=self._commitment(facts.host.encode("utf-8", "surrogatepass")),
             boot_id=facts.boot_id,
             extensions=EXTENSIONS if facts.successor is None else (*EXTENSIONS, SUCCESSION),
             x_next_device_key=facts.successor,
@@ -434,22 +475,21 @@ class Trace:
                 _refuse_late(self._chain.time(now), before)
             self._pending += self._chain.entry(record, now_us=now, task=task)
             if first:
-                self._unsealed_since = self._clock.monotonic()
+                self._seal_due = self._clock.monotonic() + self._facts.seal_ms / 1000
             if task is None:
                 self._keep(record)
             else:
                 self._count(record, task)
             if self._chain.unsealed >= self._facts.seal_every:
                 self._pending += self._chain.seal()
-        except TraceError:
-            raise  # the record was refused before anything changed
-        except Exception as error:  # noqa: BLE001 - clock or key: whatever it is, this log is over (I7)
-            self._state = "broken"
+        except Refused:
+            raise
+        except BaseException as error:
+            self._state = "broken"  # whatever it is: clock, key, or a signal handler halfway (I7)
+            if isinstance(error, TraceError) or not isinstance(error, Exception):
+                raise
             problem = f"the record cannot be written: {type(error).__name__}"
             raise TraceUnavailable(problem) from None
-        except BaseException:
-            self._state = "broken"
-            raise
         return seq
 
     def _count(self, record: Record, task: str) -> None:
@@ -469,9 +509,6 @@ class Trace:
             self._sends.discard(record.send_id)
         elif isinstance(record, Backend):
             self._backends[record.name] = record
-
-    def _seal_is_overdue(self) -> bool:
-        return (self._clock.monotonic() - self._unsealed_since) * 1000 >= self._facts.seal_ms
 
     def _commit(self) -> None:
         self._refuse_unless_open()
@@ -535,12 +572,6 @@ class Trace:
             raise TraceUnavailable("the log broke off at an earlier error and takes no more records (I9)")
         if self._state == "closed":
             raise TraceUnavailable("the log is closed")
-
-    def _refuse_fork(self) -> None:
-        if os.getpid() != self._pid:
-            raise TraceUnavailable(
-                "a forked process cannot write its parent's log. Fix: open a book of its own"
-            )
 
     def _random(self, size: int) -> bytes:
         """Return `size` random bytes; raise `TraceUnavailable` for fewer, or for the same as the last time.

@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -621,8 +622,8 @@ def test_i4_nothing_enters_after_the_close_record(studio: "Studio", monkeypatch:
     append = MemoryLogFile.append
 
     def come_late(log: MemoryLogFile, data: bytes) -> None:
-        with pytest.raises(TraceError, match="is closed"):
-            trace.append(late)
+        with ThreadPoolExecutor() as pool, pytest.raises(TraceError, match="is closed"):
+            pool.submit(trace.append, late).result(60)
         append(log, data)
 
     monkeypatch.setattr(MemoryLogFile, "append", come_late)

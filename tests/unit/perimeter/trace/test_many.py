@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 
@@ -15,9 +16,9 @@ import pytest
 
 from runner.capability.transport.logstore import FolderLog, FolderLogStore
 from runner.capability.transport.salts import FileSaltStore
-from runner.kernel.errors import TraceError
+from runner.kernel.errors import TraceError, TraceUnavailable
 from runner.kernel.labels import DataClass
-from runner.perimeter.trace import log, turn
+from runner.perimeter.trace import chain, log, turn
 from runner.perimeter.trace import records as r
 from runner.perimeter.trace.log import Trace
 from runner.testing import FixedEntropy, FrozenClock, MemoryLogFile, MemorySigner
@@ -155,6 +156,66 @@ def test_i7_an_interrupt_at_any_place_of_a_write_keeps_nobody_else_waiting() -> 
         assert not other.is_alive(), f"place {place}"
         del caught
     assert place > 20, "it was pressed"
+
+
+CALLS: dict[str, Callable[[Trace], object]] = {
+    "append": lambda trace: trace.append(
+        r.TaskStart(goal_commit="0" * 64, data_class=DataClass.C1), task=trace.mint_id()
+    ),
+    "barrier": Trace.barrier,
+    "commit": lambda trace: trace.commit(b"goal"),
+    "close": Trace.close,
+}
+
+
+def handled_at(place: int, trace: Trace, outer: str, inner: str, *, raised: bool) -> TraceError | bool | None:
+    """Call `outer`, and `inner` at the `place`-th place where Python looks for signals, as a handler would.
+
+    Return how that was refused, which a handler lets through if it is `raised`; True if it was not refused,
+    and None if there is no such place.
+    """
+    places, answers = itertools.count(), list[TraceError | bool]()
+
+    def watch(frame: FrameType, event: str, _: object) -> None:
+        here = frame.f_code.co_filename in {each.__file__ for each in (log, turn, chain)}
+        if here and event in {"call", "c_return"} and next(places) == place:
+            try:
+                CALLS[inner](trace)
+                answers.append(True)
+            except TraceError as error:
+                answers.append(error)
+                if raised:
+                    raise
+
+    sys.setprofile(watch)
+    try:
+        with contextlib.suppress(TraceError):  # the handler's, or of a log that it has closed before
+            CALLS[outer](trace)
+    finally:
+        sys.setprofile(None)
+    return answers[0] if answers else None
+
+
+@pytest.mark.parametrize("raised", [False, True], ids=["goes on", "is ended by it"])
+@pytest.mark.parametrize("inner", CALLS)
+@pytest.mark.parametrize("outer", CALLS)
+def test_i4_a_signal_handler_that_calls_the_log_at_any_place_of_a_call_leaves_the_book_whole(
+    outer: str, inner: str, *, raised: bool
+) -> None:
+    """It is refused where the log is halfway through a change, whatever becomes of the call around it."""
+    refused = 0
+    for place in itertools.count():
+        studio = Studio()
+        trace = studio.open()
+        CALLS["append"](trace)
+        answer = handled_at(place, trace, outer, inner, raised=raised)
+        if answer is None:
+            break
+        refused += isinstance(answer, TraceUnavailable) and "signal handler" in str(answer)
+        trace.close()
+        studio.store.release()  # as the end of the process does, where close was cut off
+        studio.open().close()  # which checks every line of the one before
+    assert refused > 3
 
 
 def finishes(trace: Trace) -> None:
