@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """The chat-completions shape that llama-server and OpenAI-like endpoints share, as pure functions.
 
-Owns how a request is laid out as JSON, and what one object of a reply says. Leaves each runtime's own fields
-to its codec, the handling of bytes to `protocol`, and the validation of a constrained reply to the caller.
-Serves P1: the bytes depend on the typed request only.
+Owns `ChatCodec`, which their codecs are made of, how a request is laid out as JSON, and what one object of a
+reply says. Leaves each runtime's own fields to its codec, the handling of bytes to `protocol`, and the
+validation of a constrained reply to the caller. Serves P1: the bytes depend on the typed request only.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import ClassVar, Final
 
+from runner.capability.backends.canaries import canary_wire, chat_form, chat_heard
 from runner.capability.backends.protocol import (
     IMAGES,
     CallPart,
@@ -34,12 +36,54 @@ from runner.capability.backends.protocol import (
     sampling,
     text_of,
 )
+from runner.kernel.capabilities import Mechanism
 from runner.kernel.inference import Address, InferenceRequest, Usage, WireRequest
 from runner.kernel.messages import Block, Json, JsonObject, Message, ToolSpec
 from runner.kernel.ports import Decoder
+from runner.kernel.probing import Canary, Heard
 
 PATH: Final = "/v1/chat/completions"
 _END: Final = b"[DONE]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatCodec:
+    """What codecs of chat completions are alike in: asked at `address` for `model`, each with its `fields`.
+
+    The first of its `mechanisms` is the one that it holds a reply to a schema by.
+    """
+
+    name: str
+    model: str
+    address: Address
+
+    mechanisms: ClassVar[tuple[Mechanism, ...]]
+
+    def fields(self, request: InferenceRequest) -> JsonObject:
+        """Return the members of `request` that only this runtime knows; raise `BackendError`."""
+        raise NotImplementedError
+
+    def encode(self, request: InferenceRequest) -> WireRequest:
+        """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
+        return chat_wire(
+            name=self.name,
+            model=self.model,
+            address=self.address,
+            request=request,
+            fields=self.fields(request),
+        )
+
+    def decoder(self, request: InferenceRequest, status: int) -> Decoder:
+        """Return a decoder for the reply to `request` that arrived with `status`."""
+        return chat_decoder(name=self.name, request=request, status=status, stream=request.stream)
+
+    def canary(self, canary: Canary) -> WireRequest:
+        """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""
+        return canary_wire(self, canary, uses=self.mechanisms[0], form=chat_form)
+
+    def heard(self, body: bytes) -> Heard:
+        """Return what `body`, the whole reply to a canary, says; raise `BackendError`."""
+        return chat_heard(body)
 
 
 def chat_wire(

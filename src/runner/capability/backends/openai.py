@@ -9,26 +9,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
-from runner.capability.backends.canaries import canary_wire, chat_form, chat_heard
-from runner.capability.backends.chat import chat_decoder, chat_wire
+from runner.capability.backends.chat import ChatCodec
 from runner.kernel.capabilities import Facts, Mechanism
-from runner.kernel.inference import Address, Answer, InferenceRequest, WireRequest
+from runner.kernel.inference import Answer, InferenceRequest, WireRequest
 from runner.kernel.messages import JsonObject
-from runner.kernel.ports import Decoder
-from runner.kernel.probing import Canary, Heard
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OpenAIBackend:
+class OpenAIBackend(ChatCodec):
     """An OpenAI-shaped endpoint at `address`, asked for `model`. Implements `Backend` and `Probeable`.
 
     A schema travels as a strict `response_format`. The endpoint may still ignore it, so the reply is
     validated by whoever asked.
     """
-
-    name: str
-    model: str
-    address: Address
 
     mechanisms: ClassVar[tuple[Mechanism, ...]] = (
         Mechanism.RESPONSE_FORMAT,
@@ -45,24 +38,9 @@ class OpenAIBackend:
     )
     wrapped: ClassVar[bool] = True
 
-    def encode(self, request: InferenceRequest) -> WireRequest:
-        """Return the exact bytes for `request`; raise `BackendError` if it cannot be expressed."""
-        fields = {"max_completion_tokens": request.max_tokens, **_response_format(request.schema)}
-        return chat_wire(
-            name=self.name, model=self.model, address=self.address, request=request, fields=fields
-        )
-
-    def decoder(self, request: InferenceRequest, status: int) -> Decoder:
-        """Return a decoder for the reply to `request` that arrived with `status`."""
-        return chat_decoder(name=self.name, request=request, status=status, stream=request.stream)
-
-    def canary(self, canary: Canary) -> WireRequest:
-        """Return the exact bytes of `canary`; raise `BackendError` if it cannot be expressed."""
-        return canary_wire(self, canary, uses=self.mechanisms[0], form=chat_form)
-
-    def heard(self, body: bytes) -> Heard:
-        """Return what `body`, the whole reply to a canary, says; raise `BackendError`."""
-        return chat_heard(body)
+    def fields(self, request: InferenceRequest) -> JsonObject:
+        """Return what only this runtime knows; raise `BackendError`."""
+        return {"max_completion_tokens": request.max_tokens, **_response_format(request.schema)}
 
     @property
     def facts_asked(self) -> tuple[WireRequest, ...]:
