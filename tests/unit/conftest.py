@@ -107,10 +107,11 @@ def make_world() -> Callable[..., World]:
         fragments: Classifier | None = None,
         tiers: tuple[Tier, ...] = WITHOUT_NATIVE,
         outlet: Outlet | None = None,
+        clock: FrozenClock | None = None,
     ) -> World:
         embedder = ScriptedEmbedder(replies=vectors)  # type: ignore[arg-type]  # any scripted reply
         backend = ScriptedBackend(replies=replies)  # type: ignore[arg-type]  # any scripted reply
-        store, clock = MemoryLogStore(), FrozenClock()
+        store, clock = MemoryLogStore(), clock or FrozenClock()
         facts = HeaderFacts(
             **header_words(
                 book="test/book",

@@ -278,7 +278,7 @@ def test_the_error_reference_has_every_reason_for_a_denied_request() -> None:
 
 def test_the_error_reference_has_every_rule_for_a_denied_call() -> None:
     listed = first_cells(REFERENCE / "errors.md", after="\n## Why a tool call was denied\n")
-    assert set(listed) == reasons("policy.py", "toolbox.py", word="rule")
+    assert set(listed) == reasons("policy.py", "toolbox.py", "telling.py", word="rule")
 
 
 def test_the_error_reference_has_every_stop_reason() -> None:

@@ -136,7 +136,7 @@ async def let_go(desk: Desk, what: Proposal, *, task: Task) -> bool:
             assert_never(verdict)
     lasts_us = round(what.lasts_s * 1_000_000)
     yes = await ask_person(desk, decision, request, task=task.id, lasts_us=lasts_us)
-    if yes is None:
+    if yes is None or desk.trace.now_us() >= yes.expires:
         return False
     task.clearances.give(
         Clearance(

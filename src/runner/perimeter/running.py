@@ -27,7 +27,7 @@ from runner.perimeter.flows import Reads
 from runner.perimeter.named import spelling_of
 from runner.perimeter.policy import Policy, carried, narrow, reach
 from runner.perimeter.task import Task
-from runner.perimeter.telling import DENIED
+from runner.perimeter.telling import DENIED, EXPIRED
 from runner.perimeter.trace import records
 from runner.perimeter.withhold import withhold, withhold_lines
 
@@ -38,7 +38,8 @@ class ToolReply:
 
     `unread` counts the files that the tool came upon and could not read as text, `not_whole` the documents
     that it could not read all of, `withheld` the texts of its result that the grant keeps from the task.
-    `rule` is the rule of the policy that denied the call, as it is on record; empty for any other reply.
+    `rule` is the rule of the policy that denied the call, as it is on record, or says that the approval of it
+    had expired; empty for any other reply.
     """
 
     status: Literal["ok", "error", "denied"]
@@ -81,7 +82,8 @@ class Workshop(PageGate, Protocol):
 class Started:
     """A `call` of `task` that `decision` lets run, made of what `seen` says; its start is on record.
 
-    It is answered through `veil`, if there is one. `named` says that the program itself named its file.
+    It is answered through `veil`, if there is one. `named` says that the program itself named its file, and
+    `until` when the approval expires that lets it run: microseconds since 1970, None where none was needed.
     """
 
     call: ToolCall
@@ -90,11 +92,12 @@ class Started:
     task: Task
     veil: Veil | None
     named: bool
+    until: int | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Outcome:
-    """How a tool ended, with the rule that denied a page of it, if one did."""
+    """How a tool ended, with the rule that denied it or a page of it, if one did."""
 
     status: Literal["ok", "error"]
     output: ToolOutput
@@ -147,7 +150,10 @@ async def run_tool(workshop: Workshop, tool: Tool, started: Started) -> ToolRepl
 
 
 async def _outcome(workshop: Workshop, tool: Tool, started: Started) -> _Outcome:
-    """Return how `tool` ended; raise `TraceError`."""
+    """Return how `tool` ended; raise `TraceError`. It never begins once what lets it run has expired."""
+    if started.until is not None and workshop.trace.now_us() >= started.until:  # the disk took that long
+        said = f"{DENIED}{EXPIRED.hint}"
+        return _Outcome(status="error", output=ToolOutput(text=said), rule=EXPIRED.rule)
     granted = narrow(workshop.policy, started.call, started.seen.matters)
     granted = replace(granted, veil=started.veil, named=started.named)
     effect = workshop.policy.grants[started.call.tool].effect

@@ -25,6 +25,10 @@ from runner.perimeter.policy import (
 
 DENIED: Final = "denied: "
 """How a denial begins that a model is told."""
+EXPIRED: Final = Deny(
+    rule="approval-expired", hint="the approval was over before the call began; a person may be asked anew"
+)
+"""A call that a person let run, at a time at which that counts no more."""
 _BEFORE_PATHS: Final = frozenset({"origin-unknown", "tool-not-granted"})
 """Rules of a tool or of an origin: they deny a call whatever it names."""
 

@@ -40,8 +40,9 @@ from runner.perimeter.question import approval_request
 from runner.perimeter.running import Seen, Started, ToolReply, Workshop, run_tool
 from runner.perimeter.sealed import Sealed, refuse_subclass
 from runner.perimeter.task import REDACTED_DEFAULT, Task
-from runner.perimeter.telling import told
+from runner.perimeter.telling import EXPIRED, told
 from runner.perimeter.trace import records
+from runner.perimeter.trace.log import TooLate
 from runner.perimeter.validate import is_bounded, plain
 
 APPROVAL_LASTS_US: Final = 300_000_000
@@ -105,19 +106,31 @@ class SealedTools(Sealed):
             task.ledger.runs(call.tool)
         decision = self._decision(call, verdict, context, len(matters), task, known=known)
         self._workshop.trace.append(decision, task=task.id)
+        until = None
         match verdict:
             case Deny():
                 await self._to_disk()
                 said = self._denial(call, verdict, context, known, task)
                 return ToolReply(status="denied", block=said, rule=verdict.rule)
             case Ask():
-                if not await self._approved(call, verdict, decision, matters, task, known=known):
+                yes = await self._approved(call, verdict, decision, matters, task, known=known)
+                if yes is None:
                     said = self._denial(call, verdict, context, known, task)
                     return ToolReply(status="denied", block=said)
+                until = yes.expires
             case Allow():
                 pass
             case _:
                 assert_never(verdict)
+        try:
+            self._begin(decision, call, task, until=until)
+        except TooLate:
+            await self._to_disk()
+            said = self._denial(call, EXPIRED, context, known, task)
+            return ToolReply(status="denied", block=said, rule=EXPIRED.rule)
+        if isinstance(verdict, Ask):
+            task.admit(matters)
+            task.ledger.runs(call.tool)
         started = Started(
             call=call,
             decision=decision,
@@ -125,6 +138,7 @@ class SealedTools(Sealed):
             task=task,
             veil=task.veil if veiled else None,
             named=opened is not None,
+            until=until,
         )
         return await self._run(started)
 
@@ -187,18 +201,26 @@ class SealedTools(Sealed):
             )
         return verdict
 
-    async def _run(self, started: Started) -> ToolReply:
-        """Put the start of a call on record and on disk, and run it."""
-        decision, tool = started.decision, started.call.tool
-        effect = self._workshop.policy.grants[tool].effect
+    def _begin(
+        self, decision: records.PolicyDecision, call: ToolCall, task: Task, *, until: int | None
+    ) -> None:
+        """Put the start of `call` on record, if the approval that lets it run lasts: `until` then.
+
+        Raises `TooLate` when it does not by the time of the record, and then it is not on it; `TraceError`.
+        """
         record = records.ToolCall(
             call_id=decision.call_id,
             tool=decision.tool,
             args_commit=decision.args_commit,
-            net=effect is Effect.NET,
+            net=self._workshop.policy.grants[call.tool].effect is Effect.NET,
         )
-        self._workshop.trace.append(record, task=started.task.id)
+        self._workshop.trace.append(record, task=task.id, before=until)
+
+    async def _run(self, started: Started) -> ToolReply:
+        """Run a call, once its start is on the disk."""
         await self._to_disk()
+        tool = started.call.tool
+        effect = self._workshop.policy.grants[tool].effect
         work = partial(run_tool, self._workshop, self._tools[tool], started)
         return await (to_its_end(work) if effect is Effect.WRITE else work())
 
@@ -247,8 +269,8 @@ class SealedTools(Sealed):
         task: Task,
         *,
         known: Known,
-    ) -> bool:
-        """Ask the approver about exactly these arguments, and these `matters`.
+    ) -> records.Approval | None:
+        """Ask the approver about exactly these arguments, and these `matters`; return the yes, or None.
 
         Matters that the task was let in to meanwhile were not in the question: then a yes does not count.
         """
@@ -264,10 +286,8 @@ class SealedTools(Sealed):
         yes = await ask_person(self._workshop, decision, request, task=task.id, lasts_us=APPROVAL_LASTS_US)
         if yes is None or not task.matters <= matters:
             task.ledger.was_refused(call_key(call), by_person=somebody)
-            return False
-        task.admit(matters)
-        task.ledger.runs(call.tool)
-        return True
+            return None
+        return yes
 
     def _denial(self, call: ToolCall, refused: Deny | Ask, context: Seen, known: Known, task: Task) -> Block:
         """Return what the model is told of `call`, which does not run."""

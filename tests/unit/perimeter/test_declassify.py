@@ -749,6 +749,21 @@ async def test_i8_a_yes_that_expires_while_a_request_is_judged_lets_nothing_leav
     assert world.backend.transport.sent == []
 
 
+async def test_i8_a_yes_that_was_over_at_once_is_a_no(remote: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system's clock is set forward while the answer is written."""
+    world, approver = remote(True)
+    barrier = world.perimeter.trace.barrier
+
+    def late() -> None:
+        barrier()
+        world.clock.advance(60)
+
+    with world.perimeter.task("q") as task:
+        monkeypatch.setattr(world.perimeter.trace, "barrier", late)
+        assert await world.client.declassify(read(task), task=task, lasts_s=60) is False
+    assert (len(approver.asked), world.records("approval")[0]["granted"]) == (1, True)
+
+
 class Liar(str):
     """Text that shows another text than it is."""
 

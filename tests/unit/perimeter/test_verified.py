@@ -6,11 +6,13 @@ The verifier recomputes the mark of each task from the record (S12). It shares n
 
 import json
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import akaion_verify
 import anyio
+import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -19,12 +21,19 @@ from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import BlockKind, Message, Role, ToolCall
 from runner.kernel.opinions import Opinion
-from runner.kernel.ports import Locality, ToolOutput
+from runner.kernel.ports import GrantedCall, Locality, ToolOutput
 from runner.perimeter.opinions import Opinions
 from runner.perimeter.second_model import LocalModel
 from runner.perimeter.trace import log as log_module
 from runner.perimeter.trace.note import vkey
-from runner.testing import FakeClassifier, FakeTool, MemorySigner, ScriptedApprover, ScriptedBackend
+from runner.testing import (
+    FakeClassifier,
+    FakeTool,
+    FrozenClock,
+    MemorySigner,
+    ScriptedApprover,
+    ScriptedBackend,
+)
 
 NAME = "Mario Rossi"
 GOALS = ("what is due?", f"what does {NAME} owe?")
@@ -255,6 +264,96 @@ def test_i8_a_person_in_the_examples_lowers_a_class(make_world: Any) -> None:
     anyio.run(live, world, FakeTool(), [(GOALS[1], ops)])
     report = report_of(world)
     assert (report["verdict"], report["declassified"]) == ("PASS", {"approval": 3, "rule": 0})
+
+
+class Forward(FrozenClock):
+    """A clock that is set forward by `seconds` at its reading `at`, as by a time server or after a sleep."""
+
+    def __init__(self, at: int, seconds: int) -> None:
+        super().__init__()
+        self.at, self.seconds, self.readings = at, seconds, 0
+        self.told = 0
+
+    def now_us(self) -> int:
+        self.readings += 1
+        if self.readings == self.at:
+            self._start_us += self.seconds * 1_000_000
+        self.told = super().now_us()
+        return self.told
+
+
+class Punctual(FakeTool):
+    """A tool that knows what the clock said last when it ran."""
+
+    def __init__(self, clock: Forward) -> None:
+        super().__init__(output=ToolOutput(text=f"a letter of {NAME}"))
+        self.clock, self.ran = clock, list[int]()
+
+    def run(self, call: GrantedCall) -> ToolOutput:
+        self.ran.append(self.clock.told)
+        return super().run(call)
+
+
+@pytest.mark.parametrize("seconds", [61, 301])
+def test_i4_a_clock_set_forward_at_any_reading_runs_nothing_late_and_the_book_passes(
+    make_world: Any, grant: Any, seconds: int
+) -> None:
+    """Approvals of calls last five minutes; of what leaves, as asked here, and redaction one."""
+    ends = Counter[tuple[int, int, int]]()
+    clock = Forward(0, seconds)
+    while clock.readings >= clock.at:
+        clock = Forward(clock.at + 1, seconds)
+        tool = Punctual(clock)
+        world = make_world(
+            replies=["fine"] * 9,
+            local=False,
+            ceiling=DataClass.C1,
+            redaction=True,
+            declassification=True,
+            classifier=FakeClassifier({NAME: DataClass.C2}),
+            grants={"fake": grant(tool, ask=True)},
+            approver=ScriptedApprover(answers=[True] * 9),
+            clock=clock,
+        )
+        anyio.run(live, world, tool, [(GOALS[1], ["ask", "let the name go", "ask", "call", "ask"])])
+        report = report_of(world)
+        assert report["verdict"] == "PASS", (clock.at, report["reasons"])
+        calls = {each["call_id"] for each in world.records("tool_call")}
+        lasting = [each["expires"] for each in world.records("approval") if each["call_id"] in calls]
+        assert all(ran < expires for ran, expires in zip(tool.ran, lasting, strict=False)), clock.at
+        ends[len(calls), len(tool.ran), len(world.backend.transport.sent)] += 1
+    everything, *_ = ends
+    assert ends[everything] < sum(ends.values())
+    assert {ran for _, ran, _ in ends} == ({0, 1} if seconds > 300 else {1})
+
+
+@pytest.mark.parametrize("late", ["before the record", "after the record"])
+def test_p2_a_call_whose_approval_was_over_is_told_why_and_may_be_asked_about_anew(
+    make_world: Any, grant: Any, late: str
+) -> None:
+    """It did not run, nobody said no, and the rule says which of the two it was."""
+    clock = Forward(0, 301)
+    tool = Punctual(clock)
+    approver = ScriptedApprover(answers=[True, True])
+    world = make_world(grants={"fake": grant(tool, ask=True)}, approver=approver, clock=clock)
+    world.perimeter.trace.barrier()
+
+    async def both() -> None:
+        tools = world.perimeter.seal_tools([tool])
+        async with world.perimeter.task("q") as task:
+            call = ToolCall(tool="fake", arguments={"path": "files/a"}, origin=task.goal)
+            clock.at = clock.readings + {"before the record": 4, "after the record": 5}[late]
+            first = await tools.call(call, task=task)
+            assert (first.status, first.rule, tool.ran) == ("denied", "approval-expired", [])
+            assert "asked anew" in first.block.text
+            second = await tools.call(call, task=task)
+            assert (second.status, len(tool.ran)) == ("ok", 1)
+
+    anyio.run(both)
+    ends = [each["status"] for each in world.records("tool_result")]
+    assert ends == (["ok"] if late == "before the record" else ["error", "ok"])
+    assert len(approver.asked) == 2
+    assert report_of(world)["verdict"] == "PASS"
 
 
 def test_i4_a_runtime_that_fills_log_after_log_keeps_running_and_its_book_passes(
