@@ -16,7 +16,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Coroutine, Generator, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -25,6 +25,7 @@ from typing import Any, Final
 import akaion_verify
 import anyio
 import pytest
+from awaits import Cancelled
 
 from runner import open_profile
 from runner.capability.backends.openai import OpenAIBackend
@@ -1398,34 +1399,10 @@ def sent_by(home: Path) -> list[dict[str, Any]]:
     return [line["body"] for line in lines if line["kind"] == "egress"]
 
 
-class Cancelled:
-    """Awaits `inner` and cancels its scope at the await number `at`; says whether it came that far."""
-
-    def __init__(self, inner: Coroutine[Any, Any, object], scope: anyio.CancelScope, at: int) -> None:
-        self.inner, self.scope, self.at, self.came = inner, scope, at, False
-
-    def __await__(self) -> Generator[Any, Any, object]:
-        awaiting, number = self.inner.__await__(), 0
-        step: Callable[[], Any] = partial(awaiting.send, None)
-        while True:
-            try:
-                waited = step()
-            except StopIteration as done:
-                return done.value
-            if number == self.at:
-                self.came = True
-                self.scope.cancel()
-            number += 1
-            try:
-                step = partial(awaiting.send, (yield waited))
-            except BaseException as error:  # noqa: BLE001 - handed on, as `yield from` would
-                step = partial(awaiting.throw, error)
-
-
 def test_i4_a_task_that_is_cancelled_at_any_await_leaves_an_honest_record(place: Place) -> None:
     async def cancelled_at(box: Box, at: int) -> bool:
         with anyio.CancelScope() as scope:
-            cut = Cancelled(box.ask(), scope, at)
+            cut = Cancelled(box.ask(), scope.cancel, at)
             await cut
         return cut.came
 

@@ -164,6 +164,12 @@ def _logins(gate: PageGate) -> Logins:
     return NOBODY if gate.outlet is None else gate.outlet.logins
 
 
+def _transport(gate: PageGate) -> Transport:
+    if gate.outlet is None:
+        raise PageDenied("nothing-may-leave")
+    return gate.outlet.transport
+
+
 def _led_to(gate: PageGate, what: Fetch, url: Url, answer: Answer, task: Task) -> Url:
     """Return where the `answer` of `url` leads; raise `PageDenied`, on record, for no plain address."""
     location = answer.header("location") or ""
@@ -190,9 +196,9 @@ async def _ask(
         decision = Denied(reason=denial, data_class=what.label.data_class)
     sent = _egress(gate, what, decision, wire)
     gate.record_page(sent, task.id, name, wire)
-    await anyio.to_thread.run_sync(gate.trace.barrier)
     match decision:
         case Denied(reason=reason):
+            await anyio.to_thread.run_sync(gate.trace.barrier)
             raise PageDenied(reason)
         case Allowed() | Redacted():
             return await _send(gate, decision.wire, sent, task, credential)
@@ -203,13 +209,16 @@ async def _ask(
 async def _send(
     gate: PageGate, wire: WireRequest, sent: records.Egress, task: Task, credential: Credential | None
 ) -> Answer:
-    """Send what was let go and is on record; return the whole answer. Raises `ToolError`, naming nothing."""
+    """Send what was let go and is on record, once that is on the disk; return the whole answer.
+
+    How it ended is on record, whatever ends it: once, and behind the seal of the send. Raises `ToolError`,
+    naming nothing, and `TraceError`.
+    """
     status: records.Status = "cancelled"
     size = 0
-    if gate.outlet is None:
-        raise PageDenied("nothing-may-leave")
     try:
-        async with gate.outlet.transport.open(wire, credential=credential) as reply:
+        await anyio.to_thread.run_sync(gate.trace.barrier)
+        async with _transport(gate).open(wire, credential=credential) as reply:
             body = b"".join([chunk async for chunk in reply.chunks])
             status, size = "ok", len(body)
             return Answer(status=reply.status, body=body, headers=reply.headers)
@@ -221,6 +230,7 @@ async def _send(
         status = "error"
         raise
     finally:
+        gate.trace.barrier()  # it may have been cancelled before
         result = records.EgressResult(call_id=sent.call_id, send_id=sent.send_id, status=status, bytes=size)
         gate.trace.append(result, task=task.id)
 

@@ -125,11 +125,12 @@ async def put(
         egress_record(gate.trace, decision, wire, backend=backend.name, locality=checked.locality, inputs=())
         for decision, wire in zip(decisions, questions, strict=True)
     ]
-    for sent in sends:
-        gate.record_egress(sent, backend)
-    asked = [(each, sent) for each, sent in zip(decisions, sends, strict=True)]
+    asked: list[tuple[Release, records.Egress]] = []
     answers: list[Answer | Denied | None] = []
     try:
+        for decision, sent in zip(decisions, sends, strict=True):
+            gate.record_egress(sent, backend)
+            asked.append((decision, sent))
         await anyio.to_thread.run_sync(gate.trace.barrier)
         for decision, sent in asked:
             answers.append(
@@ -139,7 +140,7 @@ async def put(
             )
     except TraceUnavailable:
         raise  # there is no record to put it on
-    except BaseException:  # cancelled: what was let go and got no result has this one
+    except BaseException:  # cancelled, or one was refused: what was let go and got no result has this one
         gate.trace.barrier()
         for decision, sent in asked[len(answers) :]:
             if not isinstance(decision, Denied):

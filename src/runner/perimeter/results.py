@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from runner.kernel.canonical import MAX_INTEGER
 from runner.kernel.errors import BackendError, RunnerError, TraceUnavailable, TransportError
 from runner.kernel.inference import Usage, WireRequest
 from runner.kernel.tiers import CallFailure, Tier
@@ -95,7 +96,12 @@ def record_result(
         block=block,
         tier=tier,
         failure=failure,
-        x_tokens_in=usage.prompt_tokens or None,
-        x_tokens_out=usage.completion_tokens or None,
+        x_tokens_in=_counted(usage.prompt_tokens),
+        x_tokens_out=_counted(usage.completion_tokens),
     )
     trace.append(result, task=task)
+
+
+def _counted(figure: object) -> int | None:
+    """Return `figure` if it is a count that a record takes, and says something: codecs are anybody's code."""
+    return figure if type(figure) is int and 0 < figure <= MAX_INTEGER else None
