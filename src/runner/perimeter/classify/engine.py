@@ -20,6 +20,7 @@ from runner.perimeter.classify.credentials import CREDENTIALS
 from runner.perimeter.classify.foreign import FOREIGN
 from runner.perimeter.classify.lexicon import LEXICON, points_at_person, subjects_of_persons
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View, is_clear
+from runner.perimeter.classify.nobody import without_nobody
 from runner.perimeter.classify.pattern import Stretches, compile_prefilter
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.registers import Registers
@@ -39,7 +40,7 @@ FRAGMENTS: Final = (
 """Those whose shape alone tells them, so that they may be looked for across the seams of texts; and the mark
 of what was not read to its end."""
 
-_RELEASE: Final = "rules-8"
+_RELEASE: Final = "rules-9"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 
@@ -116,7 +117,7 @@ class Classifier:
             return Classification(data_class=DataClass.C0, spans=(), version=self.version)
         if self._registers.known:
             found, markers = self._without_known(text, readings[0], found, markers)
-        found = without_overruled(found)
+        found, markers = without_nobody(readings[0].data.decode("ascii"), without_overruled(found), markers)
         persons = sorted(span.start for span in (*filter(points_at_person, found), *markers))
         topics = [
             span
