@@ -14,6 +14,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -21,6 +22,11 @@ from typing import Any, Final
 import pytest
 
 from runner import HostTool, open_profile
+from runner.assembly.tools import shipped_tools
+from runner.capability.profile import read_profile
+from runner.capability.sandbox.bubblewrap import why_not
+from runner.kernel.config import parse_config
+from runner.kernel.errors import ConfigError
 from runner.kernel.messages import JsonObject
 from runner.testing import ScriptedServer, first_instance
 
@@ -158,33 +164,73 @@ class Heard:
     tools: int
 
 
-def interrogate(folder: Path, secrets: Mapping[str, str], monkeypatch: pytest.MonkeyPatch) -> Heard:
+@dataclass(frozen=True, kw_only=True)
+class Scene:
+    """What a profile grants of the practice: the tools that may read its folder redacted, by name.
+
+    `beside` are those that may only read it as it is: what they return is kept for its class, so that a later
+    task of the runtime that repeats it stays here, and each task has one of its own then. With `mixed`, all
+    may read another folder, which is not redactable. `folder` is what the practice calls its own, made of its
+    secrets.
+    """
+
+    redactable: tuple[str, ...] = ("search_text", "read_file", "list_dir")
+    beside: tuple[str, ...] = ()
+    mixed: bool = False
+    folder: str = "lease"
+
+    def grants(self, practice: Path, other: Path) -> list[dict[str, Any]]:
+        more: list[Any] = [str(other)] if self.mixed else []
+        redacted = {"path": str(practice), "redactable": True}
+        opened = [{"tool": tool, "paths": [redacted, *more]} for tool in self.redactable]
+        shell = {"commands": ["grep", "cut", "wc", "ls"]}
+        closed = [{"tool": tool, "paths": [str(practice), *more]} for tool in self.beside]
+        return [*opened, *(grant | (shell if grant["tool"] == "shell" else {}) for grant in closed)]
+
+
+SCENES: Final = {
+    "files": Scene(),
+    "documents": Scene(redactable=("read_document", "search_text", "list_dir", "read_file")),
+    "mixed": Scene(mixed=True),
+    "tools that do not veil": Scene(beside=("search_documents", "shell"), mixed=True),
+    "a folder named after a client": Scene(folder="{client}"),
+}
+NO_SANDBOX: Final = why_not()
+
+
+def interrogate(
+    folder: Path, secrets: Mapping[str, str], scene: Scene, questions: int, monkeypatch: pytest.MonkeyPatch
+) -> Heard:
     """Let the model ask its questions about a practice with these secrets."""
     monkeypatch.setenv("AKAION_HOME", str(folder / "home"))
-    practice = folder / "lease"
+    practice, other = folder / scene.folder.format(**secrets), folder / "other"
     practice.mkdir(parents=True)
+    other.mkdir()
+    (other / "b.txt").write_text("The rent of the shop in Lucca\n", encoding="utf-8")
     for name, lines in FILES.items():
         text = "\n".join(lines) + "\n"
         (practice / name.format(**secrets)).write_text(text.format(**secrets), encoding="utf-8")
     clients = folder / "clients.yaml"
     clients.write_text(f"- {secrets['client']}\n", encoding="utf-8")
-    path = {"path": str(practice), "redactable": True}
-    files = [{"tool": tool, "paths": [path]} for tool in ("search_text", "read_file", "list_dir")]
+    files = scene.grants(practice, other)
     received, stops, tools = [], [], 0
     model = Interrogator()
-    with ScriptedServer(replies=[model] * (QUESTIONS * 2)) as server:
+    with ScriptedServer(replies=[model] * (questions * 2)) as server:
         for hosts in ((), (HostTool(note),)):
             grants: list[dict[str, Any]] = [*files, *({"tool": "note", "trusted": True} for _ in hosts)]
-            with open_profile("attached", tools=hosts, **profile(server, grants, clients)) as runtime:
-                number = 0
-                while model.asked < QUESTIONS * (len(hosts) + 1) // 2:
-                    start = len(model.received)
-                    goal = GOALS[number % len(GOALS)].format(**secrets)
-                    result = runtime.loop().run(goal)
-                    received.append(model.received[start:])
-                    stops.append(str(result.stop))
-                    tools += len(result.steps)
-                    number += 1
+            number = 0
+            while model.asked < questions * (len(hosts) + 1) // 2:
+                with open_profile("attached", tools=hosts, **profile(server, grants, clients)) as runtime:
+                    while model.asked < questions * (len(hosts) + 1) // 2:
+                        start = len(model.received)
+                        goal = GOALS[number % len(GOALS)].format(**secrets)
+                        result = runtime.loop().run(goal)
+                        received.append(model.received[start:])
+                        stops.append(str(result.stop))
+                        tools += len(result.steps)
+                        number += 1
+                        if scene.beside:
+                            break
         return Heard(received=received, bodies=server.bodies, stops=stops, tools=tools)
 
 
@@ -205,21 +251,53 @@ def profile(server: ScriptedServer, grants: list[dict[str, Any]], clients: Path)
     }
 
 
+@pytest.mark.parametrize("name", SCENES)
 def test_p1_adaptive_questions_about_tokens_learn_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    one = interrogate(tmp_path / "a", ONE, monkeypatch)
-    other = interrogate(tmp_path / "b", OTHER, monkeypatch)
+    scene = SCENES[name]
+    if NO_SANDBOX is not None and {"read_document", "shell"} & {*scene.redactable, *scene.beside}:
+        pytest.skip(NO_SANDBOX)
+    questions = QUESTIONS if name == "files" else QUESTIONS // 4
+    one = interrogate(tmp_path / "a", ONE, scene, questions, monkeypatch)
+    other = interrogate(tmp_path / "b", OTHER, scene, questions, monkeypatch)
     for run, (first, second) in enumerate(zip(one.received, other.received, strict=False)):
         for turn, (left, right) in enumerate(zip(first, second, strict=False)):
             assert left == right, f"run {run}, turn {turn}: what the model received depends on the secrets"
         assert len(first) == len(second), f"run {run}: the number of turns depends on the secrets"
     assert (one.stops, one.tools) == (other.stops, other.tools)
     assert len(one.received) == len(other.received)
-    assert len(one.bodies) >= QUESTIONS
-    assert len(set(map(str, one.received))) > 20, "it asked different things"
+    assert len(one.bodies) >= questions
+    assert len(set(map(str, one.received))) > questions // 12, "it asked different things"
     for heard, secrets in ((one, ONE), (other, OTHER)):
         wires = b"".join(heard.bodies).decode()
         assert TOKEN.search(wires)
         secret = [line for lines in FILES.values() for line in lines if "{" in line]
         assert not any(line.format(**secrets) in wires for line in secret)
+
+
+def test_p1_every_tool_that_may_read_redacted_was_asked(tmp_path: Path) -> None:
+    """A tool that ships, and may be granted a redactable folder, stands in a scene; any other may not."""
+    source = read_profile("attached", {})
+    config = parse_config(source.data, file=source.file, locate=source.line)
+    shipped = [tool.spec.name for tool in shipped_tools(config, source)]
+    asked = {tool for scene in SCENES.values() for tool in scene.redactable}
+    clients = tmp_path / "clients.yaml"
+    clients.write_text("- Rossi Mario\n", encoding="utf-8")
+    refused = {}
+    with ScriptedServer(replies=[]) as server:
+        for tool in shipped:
+            grant = Scene(redactable=(tool,)).grants(tmp_path / "a", tmp_path / "b")
+            with suppress(ConfigError):
+                open_profile("attached", **profile(server, grant, clients))
+                continue
+            refused[tool] = True
+    assert set(shipped) - set(refused) == asked
+    assert set(refused) == {
+        "search_documents",
+        "shell",
+        "web_fetch",
+        "write_file",
+        "patch_file",
+        "move_to_bin",
+    }

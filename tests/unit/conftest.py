@@ -9,7 +9,7 @@ import pytest
 
 from runner.capability.textcalls import TextCallReader
 from runner.kernel.labels import DataClass
-from runner.kernel.ports import Approver, Classifier, Locality, Root, ServerCheck, Tool, Transport
+from runner.kernel.ports import Approver, Classifier, Effect, Locality, Root, ServerCheck, Tool, Transport
 from runner.kernel.tiers import WITHOUT_NATIVE, Tier
 from runner.perimeter.classify import EchoIndex
 from runner.perimeter.client import Registration, SealedClient
@@ -71,6 +71,7 @@ def _grant(tool: Tool, *, roots: Sequence[Root] = (ROOT,), ask: bool = False) ->
         path_arguments=tool.path_arguments,
         roots=tuple(roots),
         ask=ask,
+        veils=tool.effect is Effect.READ and getattr(tool, "veils", False) is True,
     )
 
 

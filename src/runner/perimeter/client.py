@@ -254,7 +254,7 @@ class SealedClient(Sealed):
             case _:
                 assert_never(decision)
         if not self._boundary.registration(self._backend.name).terms.local:
-            task.expose()
+            await aside(task.expose, size=len(task.goal.text))
         with failures_on_record(self._boundary.trace, sent, task=task.id, tier=asked.tier):
             await anyio.to_thread.run_sync(self._boundary.trace.barrier)
             raw, shown = await self._answered(asked, outgoing, decision, task, on_text)

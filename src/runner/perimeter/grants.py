@@ -74,6 +74,8 @@ def compile_policy(
             mistakes.append(blame((*where, "tool"), problem, "give the tool another name"))
         roots: list[Root] = []
         writes = grant.access == "write" or tool.effect is Effect.WRITE
+        effect = Effect.HOST if grant.tool in host_tools else tool.effect
+        veils = effect is Effect.READ and getattr(tool, "veils", False) is True
         for number, entry in enumerate(grant.paths):
             place: Where = (*where, "paths", number)
             try:
@@ -81,7 +83,8 @@ def compile_policy(
             except ConfigError as error:
                 mistakes += error.mistakes
                 continue
-            remarks = _of_path(entry, path, roots, untouchable, unwritable() if writes else None)
+            closed = unwritable() if writes else None
+            remarks = _of_path(entry, path, roots, untouchable, closed, veils=veils)
             mistakes += [blame((*place, *key), problem, fix) for key, problem, fix in remarks]
             roots.append(_root(entry, path, aliases.of(path), written=writes))
         offer = Offer(grant=grant, tool=tool, is_host=grant.tool in host_tools)
@@ -89,7 +92,7 @@ def compile_policy(
         mistakes += [blame((*where, *key), problem, fix) for key, problem, fix in of_flow]
         compiled[grant.tool] = ToolGrant(
             tool=grant.tool,
-            effect=Effect.HOST if grant.tool in host_tools else tool.effect,
+            effect=effect,
             parameters=tool.spec.parameters,
             path_arguments=frozenset(tool.path_arguments),
             roots=tuple(roots),
@@ -97,6 +100,7 @@ def compile_policy(
             url_argument=offer.url_argument,
             binaries=getattr(tool, "binaries", None),
             confined=tool.effect is Effect.RUN or getattr(tool, "confined", False) is True,
+            veils=veils,
             flow=FREE if of_flow else flow_of(offer),
         )
         mistakes += _program_mistakes(grant, tool, where, blame)
@@ -112,8 +116,13 @@ def _of_path(
     roots: Sequence[Root],
     untouchable: Mapping[str, str],
     unwritable: Sequence[str] | None,
+    *,
+    veils: bool,
 ) -> Iterator[Remark]:
-    """Yield what is wrong with a path beside `roots`; `unwritable` is None where no tool writes to it."""
+    """Yield what is wrong with a path beside `roots`; `unwritable` is None where no tool writes to it.
+
+    Only a tool that `veils` keeps from a model elsewhere what it may not see, so only its results may leave.
+    """
     if any(root.path == path for root in roots):
         yield (), "this grant names the same place twice", "keep one of the two"
     elif held := {what: None for other, what in untouchable.items() if _overlap(path, other)}:
@@ -124,6 +133,10 @@ def _of_path(
     elif unwritable is not None and entry.redactable:
         problem = "what a tool writes here would count as C1 once nothing is found in it"
         yield ("redactable",), problem, "remove this key"
+    elif entry.redactable and not veils:
+        problem = "this tool cannot answer from redacted text, so what it returns never leaves as C1"
+        fix = "remove this key: other tools on this folder may keep it, and what this one returns stays here"
+        yield ("redactable",), problem, fix
 
 
 def _program_mistakes(grant: Grant, tool: Tool, where: Where, blame: Blame) -> Iterator[Mistake]:
@@ -259,20 +272,23 @@ def _overlap(one: str, other: str) -> bool:
 def _with_highest_classes(grants: Mapping[str, ToolGrant]) -> dict[str, ToolGrant]:
     """Return `grants` with each root at the highest class that any root overlapping it has.
 
-    A root is redactable only if every root that overlaps it is, and written if one of them is.
+    A root is redactable only if every root that overlaps it is, but for those of tools that could not say so,
+    whose results stay here; and written if one of them is.
     """
     every = [root for grant in grants.values() for root in grant.roots]
+    saying = [root for grant in grants.values() for root in grant.roots if grant.veils or root.written]
     return {
-        tool: replace(grant, roots=tuple(_raised(root, every) for root in grant.roots))
+        tool: replace(grant, roots=tuple(_raised(root, every, saying) for root in grant.roots))
         for tool, grant in grants.items()
     }
 
 
-def _raised(root: Root, every: Sequence[Root]) -> Root:
+def _raised(root: Root, every: Sequence[Root], saying: Sequence[Root]) -> Root:
     overlapping = [other for other in every if _overlap(root.path, other.path)]
     root = replace(
         root,
-        redactable=all(other.redactable for other in overlapping),
+        redactable=root.redactable
+        and all(other.redactable for other in saying if _overlap(root.path, other.path)),
         written=any(other.written for other in overlapping),
     )
     if all(other.declared is None for other in overlapping):

@@ -165,7 +165,7 @@ def result_of(
 
 
 class Ledger:
-    """What one task keeps to tell where values come from. Only ever grows."""
+    """What one task keeps to tell where values come from. It grows, and what the user named may get less."""
 
     __slots__ = ("_calls", "_questions", "_refused", "_results", "_said", "_spoken", "_warned")
 
@@ -191,6 +191,14 @@ class Ledger:
             warned=self._warned,
             questions=self._questions,
         )
+
+    def says(self, text: str) -> None:
+        """Take `text` for what the user said: the goal as a model elsewhere may see it, once one does.
+
+        Else which of its guesses the user named would tell it what stands behind a token.
+        """
+        if self._said:
+            self._said = text
 
     def runs(self, tool: str) -> None:
         """Count a call of `tool` that may run."""

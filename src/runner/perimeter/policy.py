@@ -59,6 +59,8 @@ class ToolGrant:
     """The programs that may be started, by name; None for a tool that starts none of them."""
     confined: bool = False
     """Whether it does its work in a sandbox, without which it does none (P3)."""
+    veils: bool = False
+    """Whether it answers from what a model elsewhere may see, where it is given a veil."""
     flow: Flow = FREE
     """What it says of the values of a call: where they may come from, and where they go."""
 

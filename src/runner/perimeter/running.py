@@ -107,6 +107,10 @@ class _Outcome:
 async def run_tool(workshop: Workshop, tool: Tool, started: Started) -> ToolReply:
     """Run `tool` for the call that was `started`, and return what came of it; its own error is a reply.
 
+    Redaction lowers the default of what it returns only if no model elsewhere could have asked it about what
+    that may not see: it answered from behind the veil, or before such a model saw the task. Of a tool that
+    has no veil it lowers nothing: a count, or three letters of a value, is nothing that a detector finds.
+
     Raises `TraceError` when the result could not be recorded.
     """
     trace, task, call = workshop.trace, started.task, started.call
@@ -116,7 +120,8 @@ async def run_tool(workshop: Workshop, tool: Tool, started: Started) -> ToolRepl
     reads = grant.flow.reads
     output, withheld = await _shown(came.output, reads, task, lines=isinstance(tool, WebTool))
     own = own_label(grant.effect, reached, reads)
-    residues = [own, *(residue_of(root) for root in reached)]
+    falls = grant.veils and (started.veil is not None or not task.exposed)
+    residues = [own, *(residue_of(root) if falls else label_of(root) for root in reached)]
     context = started.seen.join([own, *(label_of(root) for root in reached)], residues)
     text = output.text
     context = replace(context, mark=context.mark.with_detected(task.behind(text)))

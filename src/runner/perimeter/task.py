@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from runner.kernel.errors import ClassifierFault
+from runner.kernel.errors import ClassifierFault, SealError
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, JsonObject, Media, ToolCall
@@ -43,6 +43,12 @@ MEDIA_DEFAULT: Final = DataClass.C3
 """The class of pictures, recordings and documents, when nobody said: no rule reads what they show."""
 REDACTED_DEFAULT: Final = DataClass.C1
 """What is left of `FILE_DEFAULT`, after redaction, under a grant that says `redactable: true`."""
+
+NOT_OWN: Final = (
+    "a block is made of one or more that this very task minted. Fix: bring in what another task read by"
+    " task.foreign(text, declared=..., source=...)"
+)
+"""Why a block of another task, whose residue is not known here, is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -224,7 +230,11 @@ class Task:
         """Return a block made of pieces of `inputs` (at least one): a cut, a quote, a page of them.
 
         For program code, which is trusted. What a model makes of blocks is a reply, with a label of its own.
+        Raises `SealError` for none, and for a block that this task did not mint: only its own task knows what
+        redaction would leave of it. What another task read is brought in by `foreign`, with its class.
         """
+        if not inputs or not all(map(self.owns, inputs)):
+            raise SealError(NOT_OWN)
         label = join_labels(block.label for block in inputs)
         block = self.mint(BlockKind.DERIVED, text, label, inputs, residue=BOTTOM)
         if any(each.id in self._veiled for each in inputs):
@@ -326,9 +336,15 @@ class Task:
     def expose(self) -> None:
         """Note that a model elsewhere sees this task: from now on it may ask about what it was not shown.
 
-        What it composes is then answered from what it may see: see `veil`.
+        What it composes is then answered from what it may see, and that is what the user named: see `veil`.
         """
-        self.exposed = self.redactor is not None
+        if self.exposed or self.redactor is None:
+            return
+        self.exposed = True
+        try:
+            self.ledger.says(self.as_seen(self.goal.text))
+        except Exception:  # noqa: BLE001 - any fault of any classifier closes (I7): then the user named nothing
+            self.ledger.says("")
 
     def veil(self, texts: Sequence[str]) -> list[str]:
         """Return `texts` as a model elsewhere may see them, with tokens for what is above `REDACTED_DEFAULT`.
@@ -429,7 +445,14 @@ class Task:
         payload: bytes,
         judge: Judge | None = None,
     ) -> Block:
-        """Return `block`, now this task's, on record with what it commits to; raise mark and residue."""
+        """Return `block`, now this task's, on record with what it commits to; raise mark and residue.
+
+        Raises `SealError` for inputs of another task.
+        """
+        if not all(
+            each.id in self._blocks for each in inputs
+        ):  # redaction leaves an id its block, not the text
+            raise SealError(NOT_OWN)
         label = block.label
         judge = judge or Judge(classifier=records.RULES_ONLY, version=self._classifier.version)
         record = records.Classify(

@@ -20,6 +20,7 @@ from runner.kernel.errors import raises_bare
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Block, BlockKind, ToolCall, ToolSpec
 from runner.kernel.ports import Effect, Tool
+from runner.perimeter.aside import aside
 from runner.perimeter.asking import ask_person
 from runner.perimeter.completing import to_its_end
 from runner.perimeter.effects import residue_of, sink_of
@@ -47,6 +48,8 @@ from runner.perimeter.validate import is_bounded, plain
 
 APPROVAL_LASTS_US: Final = 300_000_000
 """How long a granted approval may wait for its call: five minutes, in microseconds."""
+NOWHERE: Final = ".."
+"""A folder that no path leads to."""
 UNBOUNDED: Final = Deny(
     rule="arguments-unbounded", hint="the arguments are no JSON, or too large, or too deep"
 )
@@ -91,10 +94,10 @@ class SealedTools(Sealed):
         """
         bounded = is_bounded(call.arguments)
         call = replace(call, arguments=plain(call.arguments) if bounded else {})  # nobody else can change it
-        veiled = bounded and self._is_veiled(call, task)
-        call = task.as_said(call) if veiled else call
         opened = self._as_named(call, task) if bounded else None
-        call = opened or call
+        seen = opened or (await self._as_seen(call, task) if bounded else call)
+        veiled = bounded and self._is_veiled(seen, task)
+        call = seen if veiled or opened else call
         held = DataClass.C0 if veiled or opened else task.held(call.arguments, origin=call.origin)
         residue = task.residue.with_detected(held)
         context = Seen(mark=task.mark, residue=residue, matters=task.matters)
@@ -142,19 +145,32 @@ class SealedTools(Sealed):
         )
         return await self._run(started)
 
+    async def _as_seen(self, call: ToolCall, task: Task) -> ToolCall:
+        """Return `call` as a model elsewhere made it, with its paths' folders named as that may see them.
+
+        What is behind a token is restored in no path: a folder that is named right by a guess is not found.
+        """
+        grant = self._workshop.policy.grants.get(call.tool)
+        if not task.exposed or grant is None or not grant.veils:
+            return call
+        call = task.as_said(call)
+        paths = {name: call.arguments.get(name) for name in grant.path_arguments}
+        seen = {name: await _seen_path(path, task) for name, path in paths.items() if isinstance(path, str)}
+        return replace(call, arguments={**call.arguments, **seen})
+
     def _is_veiled(self, call: ToolCall, task: Task) -> bool:
         """Say whether a model elsewhere gets to see what `call` returns: then it is answered from that.
 
         Otherwise the answer would tell it what it may not see: which of its guesses stands in a file, and
-        how long what it cannot see is. Only a tool that says so goes by a veil; what another returns for a
-        value stays here.
+        how long what it cannot see is. What the call reaches decides: a folder that is redactable, or nothing
+        that may not leave. What is not answered so stays here, see `run_tool`.
         """
         grant = self._workshop.policy.grants.get(call.tool)
-        if not task.exposed or grant is None or grant.effect is not Effect.READ or not grant.roots:
+        if not task.exposed or grant is None or not grant.veils or not grant.roots:
             return False
-        if getattr(self._tools.get(call.tool), "veils", False) is not True:
-            return False
-        return all(residue_of(root).data_class <= REDACTED_DEFAULT for root in grant.roots)
+        reached = reach(self._workshop.policy, call, task.matters)
+        may_leave = [residue_of(root).data_class <= REDACTED_DEFAULT for root in reached]
+        return all(may_leave) or any(root.redactable for root in reached)
 
     def _as_named(self, call: ToolCall, task: Task) -> ToolCall | None:
         """Return `call` with what stands behind the tokens of its paths; None if the program named none.
@@ -296,3 +312,13 @@ class SealedTools(Sealed):
 
     async def _to_disk(self) -> None:
         await anyio.to_thread.run_sync(self._workshop.trace.barrier)
+
+
+async def _seen_path(path: str, task: Task) -> str:
+    """Return `path` with its folder, which comes first, named as a model elsewhere may see it."""
+    folder, *rest = path.split("/")
+    try:
+        seen = await aside(partial(task.as_seen, folder), size=len(folder))
+    except Exception:  # noqa: BLE001 - any fault of any classifier closes (I7): a path that leads nowhere
+        seen = NOWHERE
+    return "/".join([seen or folder, *rest])

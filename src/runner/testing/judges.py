@@ -162,7 +162,8 @@ class ScriptedApprover:
 class FakeTool:
     """A tool that returns `output`, or raises it when it is an exception. Implements `Tool`.
 
-    `calls` holds every call it was given. `parameters` defaults to an object of one string, `path`.
+    `calls` holds every call it was given. `parameters` defaults to an object of one string, `path`. One that
+    `veils` may be given a veil; it returns its output as it is.
     """
 
     def __init__(
@@ -173,7 +174,9 @@ class FakeTool:
         effect: Effect = Effect.READ,
         parameters: JsonObject | None = None,
         path_arguments: frozenset[str] = frozenset({"path"}),
+        veils: bool = False,
     ) -> None:
+        self.veils = veils
         self._spec = ToolSpec(name=name, description="A fake tool.", parameters=parameters or _ONE_PATH)
         self._output = ToolOutput(text="done") if output is None else output
         self._effect = effect

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """P1, I4, I8, I9, I12: the order and the record of one inference."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -10,6 +11,7 @@ from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealE
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass, Integrity, Label
 from runner.kernel.messages import Block, BlockKind, Message, Role
+from runner.kernel.opinions import Opinion
 from runner.kernel.ports import Locality
 from runner.testing import FakeClassifier, FakeFinding, FixedLocality, Truncated
 
@@ -142,6 +144,28 @@ async def test_i8_derived_blocks_and_replies_join_their_inputs(make_world: Any) 
         assert block.label.matters == {"m"}
     classify = {record["block"]: record for record in world.records("classify")}
     assert classify[reply.block.id]["inputs"] == [task.goal.id, cut.id]
+
+
+async def test_i8_no_method_of_a_task_takes_a_block_of_another(make_world: Any) -> None:
+    """Only its own task knows what redaction would leave of it: derived elsewhere, what was declared fell."""
+    world = make_world()
+    with world.perimeter.task("one") as one, world.perimeter.task("two") as two:
+        read = one.foreign("He wants to sell.", declared=DataClass.C2, source="cases")
+        opinion = Opinion.PERSON
+        makes: tuple[Callable[[], object], ...] = (
+            lambda: two.derive("sell", [read]),
+            lambda: two.derive("sell", [two.goal, read]),
+            lambda: two.derive("sell", [replace(two.goal)]),
+            lambda: two.derive("sell", []),
+            lambda: two.mint(BlockKind.TOOL, "sell", Label(), [read]),
+            lambda: two.vectors(b"[]", Label(), [read], residue=Label()),
+            lambda: two.opined(read, opinion, by="local", version="1"),
+        )
+        for make in makes:
+            with pytest.raises(SealError):
+                make()
+        assert two.blocks == (two.goal,)
+        assert one.derive("sell", [read]).label.declared is DataClass.C2
 
 
 async def test_p1_what_detectors_find_in_a_reply_raises_its_class(make_world: Any) -> None:

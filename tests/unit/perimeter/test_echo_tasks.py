@@ -43,7 +43,7 @@ async def test_i6_a_passage_read_under_a_grant_keeps_its_class_when_typed_later(
     make_world: Any, grant: Any, declared: DataClass | None, redactable: bool, expected: DataClass
 ) -> None:
     root = Root(alias="files", path="/granted/files", declared=declared, redactable=redactable)
-    tool = FakeTool(output=ToolOutput(text=TEXT))
+    tool = FakeTool(output=ToolOutput(text=TEXT), veils=True)
     world = make_world(grants={"fake": grant(tool, roots=(root,))})
     with world.perimeter.task(f"Sum up: {PIECE}") as before:
         assert before.mark.data_class is DataClass.C1

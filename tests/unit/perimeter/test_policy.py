@@ -20,7 +20,8 @@ from runner.perimeter.policy import Policy, ToolGrant, decide, narrow, reach
 from runner.perimeter.trace.commit import policy_digest
 from runner.testing import FakeTool
 
-TOOL = FakeTool(name="read_file")
+TOOL = FakeTool(name="read_file", veils=True)
+INDEX = FakeTool(name="index")
 ROOTS = (Root(alias="a", path="/g/a"), Root(alias="b", path="/g/b"))
 POLICY = Policy(
     grants={
@@ -90,7 +91,7 @@ def blame(where: tuple[str | int, ...], problem: str, fix: str) -> Mistake:
 def compiled(*grants: dict[str, Any], tool: Tool = TOOL, host: frozenset[str] = frozenset()) -> Policy:
     return compile_policy(
         [Grant.model_validate(grant) for grant in grants],
-        {tool.spec.name: tool, "list_dir": FakeTool(name="list_dir")},
+        {tool.spec.name: tool, "list_dir": FakeTool(name="list_dir", veils=True), "index": INDEX},
         host_tools=host,
         resolve=lambda path, _: path,
         unwritable=lambda: ["/users/u/.akaion", "/users/u/profile.yaml", "/srv/trace"],
@@ -171,6 +172,32 @@ def test_i8_a_folder_is_redactable_only_if_every_grant_over_it_says_so() -> None
     assert [both.grants[tool].roots[0].redactable for tool in ("read_file", "list_dir")] == [False, False]
     alone = compiled({"tool": "read_file", "paths": [open_]}, {"tool": "list_dir", "paths": ["/t"]})
     assert [alone.grants[tool].roots[0].redactable for tool in ("read_file", "list_dir")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("tool", "host"),
+    [
+        (FakeTool(name="mine"), frozenset()),
+        (FakeTool(name="mine", veils=True), frozenset({"mine"})),
+        (FakeTool(name="mine", veils=True, effect=Effect.RUN), frozenset()),
+    ],
+    ids=["no veil", "the program's own", "run"],
+)
+def test_p1_only_a_tool_that_veils_may_be_called_redactable(tool: FakeTool, host: frozenset[str]) -> None:
+    """What another says of a value, in a count or three letters at a time, is nothing that is detected."""
+    with pytest.raises(ConfigError, match="cannot answer from redacted text") as caught:
+        compiled({"tool": "mine", "paths": ["/t", {"path": "/s", "redactable": True}]}, tool=tool, host=host)
+    (mistake,) = caught.value.mistakes
+    assert mistake.where == "policy.grants.0.paths.1.redactable"
+    assert mistake.fix.startswith("remove this key")
+
+
+def test_a_tool_that_cannot_veil_leaves_a_folder_redactable_for_those_that_can() -> None:
+    """It could not say so, and what it returns stays here: then the folder is not lost to the others."""
+    files = {"tool": "read_file", "paths": [{"path": "/s", "redactable": True}]}
+    policy = compiled(files, {"tool": "index", "paths": ["/s"]})
+    assert [policy.grants[tool].roots[0].redactable for tool in ("read_file", "index")] == [True, False]
+    assert [policy.grants[tool].veils for tool in ("read_file", "index")] == [True, False]
 
 
 def test_the_policy_document_says_what_is_redactable() -> None:

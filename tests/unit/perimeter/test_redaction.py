@@ -3,6 +3,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -12,7 +13,9 @@ from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import Block, BlockKind, JsonObject, Message, Role, ToolCall
 from runner.kernel.ports import Effect, Root, ToolOutput
+from runner.perimeter.flows import Flow, Sink, SinkKind
 from runner.perimeter.outgoing import DECLASSIFY_LASTS_US
+from runner.perimeter.policy import ToolGrant
 from runner.perimeter.redact import TOKEN, Redactor
 from runner.testing import FakeClassifier, FakeFinding, FakeHit, FakeTool
 
@@ -427,12 +430,13 @@ CLOSED = Root(alias="closed", path="/granted/closed")
 INTERNAL = Root(alias="internal", path="/granted/internal", declared=C1)
 
 
-def using(effect: Effect, *, output: str = "done", paths: bool = False) -> FakeTool:
+def using(effect: Effect, *, output: str = "done", paths: bool = False, veils: bool = True) -> FakeTool:
     return FakeTool(
         effect=effect,
         parameters=NOTE,
         path_arguments=frozenset({"path"}) if paths else frozenset(),
         output=ToolOutput(text=output),
+        veils=veils,
     )
 
 
@@ -530,12 +534,13 @@ async def test_a_task_that_no_model_elsewhere_saw_writes(make_world: Any, grant:
         assert (await world.perimeter.seal_tools([tool]).call(call, task=task)).status == "ok"
 
 
-@pytest.mark.parametrize(("query", "decision"), [("rent", "redacted"), (SECRET, "denied")])
-async def test_i8_what_a_tool_returns_for_a_value_stays_here(
-    query: str, decision: str, remote: Any, grant: Any
+@pytest.mark.parametrize("query", ["rent", SECRET])
+@pytest.mark.parametrize(("veils", "decision"), [(True, "redacted"), (False, "denied")])
+async def test_p1_i8_what_does_not_come_through_the_veil_stays_here(
+    veils: bool, decision: str, query: str, remote: Any, grant: Any
 ) -> None:
-    """Hits for a value say yes or no about it. Hits for other words are no more than the file is."""
-    tool = using(Effect.READ, output=f"line 3: {SECRET} owes rent", paths=True)
+    """A count, a size, three letters of a value: what is found in them is nothing. So all of it stays."""
+    tool = using(Effect.READ, output=f"line 3: {SECRET} owes rent", paths=True, veils=veils)
     world = remote(replies=["fine", "fine"], grants={"fake": grant(tool, roots=(OPEN,))})
     with world.perimeter.task(SECRET) as task:
         reply = await world.client.infer(asking(task.goal), task=task)
@@ -543,6 +548,7 @@ async def test_i8_what_a_tool_returns_for_a_value_stays_here(
         read = await world.perimeter.seal_tools([tool]).call(call, task=task)
         assert read.status == "ok"
         assert read.block.label.default is C2
+        assert (tool.calls[0].veil is not None) is veils
         if decision == "denied":
             with pytest.raises(EgressDenied):
                 await world.client.infer(asking(task.goal, read.block), task=task)
@@ -550,6 +556,77 @@ async def test_i8_what_a_tool_returns_for_a_value_stays_here(
             await world.client.infer(asking(task.goal, read.block), task=task)
     assert world.records("egress")[-1]["decision"] == decision
     assert "Rossi" not in wires(world)
+
+
+@pytest.mark.parametrize("effect", [Effect.READ, Effect.RUN])
+async def test_p1_what_a_tool_without_a_veil_returns_stays_here_from_the_start(
+    effect: Effect, remote: Any, grant: Any
+) -> None:
+    """Even if a grant that nobody compiled calls its folder redactable."""
+    tool = using(effect, output="RSS", paths=True, veils=effect is not Effect.READ)
+    world = remote(grants={"fake": grant(tool, roots=(OPEN,))})
+    with world.perimeter.task("q") as task:
+        call = ToolCall(tool="fake", arguments={"path": "open", "text": ""}, origin=task.goal)
+        read = await world.perimeter.seal_tools([tool]).call(call, task=task)
+        assert await denied(world, task, read.block) == "class-above-ceiling"
+
+
+@pytest.mark.parametrize(
+    ("path", "veiled", "residue"),
+    [("open/a", True, C1), ("open", True, C1), ("closed/a", False, C2), (".", True, C2), ("no/a", None, C1)],
+)
+async def test_p1_the_veil_is_decided_by_what_a_call_reaches(
+    path: str, veiled: bool | None, residue: DataClass, remote: Any, grant: Any
+) -> None:
+    """A grant of one folder that is redactable and one that is not: each counts for what lies in it."""
+    tool = using(Effect.READ, output="nothing personal", paths=True)
+    world = remote(replies=["fine", "fine"], grants={"fake": grant(tool, roots=(OPEN, CLOSED))})
+    with world.perimeter.task(SECRET) as task:
+        reply = await world.client.infer(asking(task.goal), task=task)
+        call = ToolCall(tool="fake", arguments={"path": path, "text": ""}, origin=reply.block)
+        read = await world.perimeter.seal_tools([tool]).call(call, task=task)
+        assert [each.veil is not None for each in tool.calls] == ([] if veiled is None else [veiled])
+        assert task.residue.data_class is residue
+        if residue is C1:
+            await world.client.infer(asking(task.goal, read.block), task=task)
+        else:
+            with pytest.raises(EgressDenied):
+                await world.client.infer(asking(task.goal, read.block), task=task)
+
+
+@pytest.mark.parametrize("root", [OPEN, CLOSED], ids=lambda root: root.alias)
+async def test_p1_the_name_of_a_folder_is_not_guessed(root: Root, remote: Any, grant: Any) -> None:
+    """One that is right is answered as one that is wrong: else it would say who the client is."""
+    said = []
+    for alias in (SECRET, "Anna Verdi"):
+        tool = using(Effect.READ, paths=True)
+        named = replace(root, alias=alias)
+        world = remote(replies=["fine"], grants={"fake": grant(tool, roots=(named, OPEN))})
+        with world.perimeter.task(f"about {SECRET}") as task:
+            reply = await world.client.infer(asking(task.goal), task=task)
+            call = ToolCall(tool="fake", arguments={"path": f"{SECRET}/a", "text": ""}, origin=reply.block)
+            read = await world.perimeter.seal_tools([tool]).call(call, task=task)
+            said.append((read.status, read.rule, read.block.text.replace(alias, "x"), len(tool.calls)))
+    assert said[0] == said[1]
+    assert said[0][0] == "denied"
+
+
+@pytest.mark.parametrize("guess", [SECRET, "Anna Verdi"], ids=["right", "wrong"])
+async def test_p1_what_the_user_named_is_not_guessed(guess: str, remote: Any) -> None:
+    """A sink that goes by whom the user named would say yes to the right one, as without such a model."""
+    sink = Sink(kind=SinkKind.NETWORK, ceiling=C3)
+    mail = ToolGrant(tool="fake", effect=Effect.HOST, parameters=NOTE, flow=Flow(sink=sink))
+    tool = using(Effect.HOST)
+    world = remote(replies=[json.dumps({"text": guess})], grants={"fake": mail})
+    tools = world.perimeter.seal_tools([tool])
+    with world.perimeter.task(f"Write to {SECRET}") as task:
+        mine = ToolCall(tool="fake", arguments={"text": guess}, origin=task.goal)
+        assert (await tools.call(mine, task=task)).status == ("ok" if guess == SECRET else "denied")
+    with world.perimeter.task(f"Write to {SECRET}") as task:
+        reply = await world.client.infer(asking(task.goal, schema=ANSWER_TEXT), task=task)
+        call = ToolCall(tool="fake", arguments=reply.value, origin=reply.block)
+        assert (await tools.call(call, task=task)).status == "denied"
+    assert world.records("policy_decision")[-1]["rule"] == "critical-not-named"
 
 
 @pytest.mark.parametrize(

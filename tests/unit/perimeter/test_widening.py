@@ -23,7 +23,7 @@ from runner.perimeter.policy import decide, narrow
 from runner.perimeter.widening import Permissions, newly_permitted, no_longer_permitted
 from runner.testing import FakeTool
 
-FILE_TOOLS = {name: FakeTool(name=name) for name in ("read_file", "search_text", "list_dir")}
+FILE_TOOLS = {name: FakeTool(name=name, veils=True) for name in ("read_file", "search_text", "list_dir")}
 TOOLS: dict[str, Tool] = {**FILE_TOOLS, "web_fetch": WebFetch()}
 BASE: dict[str, Any] = {
     "profile": "attached",
@@ -183,15 +183,20 @@ def test_i1_a_new_remote_model_is_said_with_what_it_gets() -> None:
 def test_i1_a_new_tool_is_said_with_what_its_results_count_for_and_what_may_leave() -> None:
     new = {
         "tool": "list_dir",
-        "paths": [{"path": "/s/rossi", "redactable": True}],
+        "paths": ["/s/rossi"],
         "reads": {"class": "C0", "integrity": "practice"},
     }
     host = frozenset({"list_dir"})
     added = permissions({"policy": {"grants": [new]}}, host=host)
     assert newly_permitted(permissions({"policy": {"grants": []}}), added) == (
-        ("list_dir may be called: /s/rossi (C2 by default, and may leave as C1 once nothing is found in it)"),
+        "list_dir may be called: /s/rossi (C2 by default)",
         "what list_dir returns counts as class C0",
         "what list_dir returns may vouch for values",
+    )
+    open_ = {"tool": "list_dir", "paths": [{"path": "/s/rossi", "redactable": True}]}
+    none, some = (permissions({"policy": {"grants": grants}}) for grants in ([], [open_]))
+    assert newly_permitted(none, some) == (
+        "list_dir may be called: /s/rossi (C2 by default, and may leave as C1 once nothing is found in it)",
     )
 
 

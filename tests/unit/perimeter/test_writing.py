@@ -21,7 +21,7 @@ from runner.testing import FakeTool, ScriptedApprover
 
 pytestmark = pytest.mark.anyio
 
-READ, WRITE = FakeTool(name="read_file"), FakeTool(name="write_file", effect=Effect.WRITE)
+READ, WRITE = FakeTool(name="read_file", veils=True), FakeTool(name="write_file", effect=Effect.WRITE)
 TOOLS: dict[str, Tool] = {
     "read_file": READ,
     "write_file": WRITE,

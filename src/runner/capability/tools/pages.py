@@ -46,6 +46,8 @@ MAX_LINES: Final[JsonObject] = {
 }
 """Those of a query, and of what is shown of a text."""
 
+_UNSEEN: Final = "[unseen]"
+"""Stands in a path for a name of which nothing may be seen."""
 _LINE_END: Final = re.compile(r"\r\n|\n|\r")
 
 
@@ -105,8 +107,14 @@ def split_lines(text: str) -> tuple[str, ...]:
 
 
 def path_of(call: GrantedCall, path: str) -> str:
-    """Return the path to open: a model is held to what it may see, a program knows what it names."""
-    return path if call.named else veiled(call, [path])[0]
+    """Return the path to open: a model is held to what it may see, a program knows what it names.
+
+    A path of which nothing may be seen leads nowhere, like one that is wrong.
+    """
+    if call.named or not path:
+        return path
+    folder, *rest = path.split("/")
+    return veiled(call, [path])[0] or "/".join([folder, *(_UNSEEN for _ in rest)])
 
 
 def file_of(call: GrantedCall) -> tuple[Root, Parts]:
