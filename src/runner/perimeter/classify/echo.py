@@ -128,22 +128,22 @@ class EchoIndex:
         can stand anywhere. Before that the probes are noted as asked about: what is remembered meanwhile
         finds them.
         """
-        known = {self._note(probes) for probes in self._probes(reading)}
+        known = {self._note(list(probes)) for probes in self._in_parts(reading, _PROBE, _STEP)}
         if True not in known:
             return DataClass.C0
         new, old = self._new, self._old
-        marks = {mark for mark in self._marks(self._words(reading)) if mark in new or mark in old}
+        every = chain.from_iterable(self._in_parts(reading, _SIZE, 1))
+        marks = {mark for mark in every if mark in new or mark in old}
         classes = sorted(max(new.get(mark, DataClass.C0), old.get(mark, DataClass.C0)) for mark in marks)
         return classes[-_HITS] if len(classes) >= _HITS else DataClass.C0
 
-    def _probes(self, reading: Reading) -> Iterator[list[int]]:
-        """Yield the probes at each third of the words of `reading`, part by part."""
+    def _in_parts(self, reading: Reading, size: int, step: int) -> Iterator[Iterator[int]]:
+        """Yield the hashes of each `size` words in a row at every `step`-th of `reading`, part by part."""
         rest: list[bytes] = []
         for part in self._registers.known.without(reading):
             words = rest + part if rest else part
-            probes = list(self._hashes(words, _PROBE, _STEP))
-            yield probes
-            rest = words[len(probes) * _STEP :]
+            yield self._hashes(words, size, step)
+            rest = words[max(0, (len(words) - size) // step + 1) * step :]
 
     def _note(self, probes: list[int]) -> bool:
         """Say whether one of `probes` is known, and keep that they were asked about, for `remember`.
