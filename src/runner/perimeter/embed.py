@@ -25,7 +25,7 @@ from runner.kernel.ports import Credential, Embedder, Endpoint, Transport
 from runner.perimeter.aside import aside, in_time
 from runner.perimeter.exchange import collect
 from runner.perimeter.outgoing import Gate as RequestGate
-from runner.perimeter.outgoing import Outgoing, record_send
+from runner.perimeter.outgoing import Outgoing, parts_of, record_send
 from runner.perimeter.release import Checked
 from runner.perimeter.results import encoded, failures_on_record, record_result
 from runner.perimeter.task import Task
@@ -146,7 +146,8 @@ async def _judged(
     while True:
         mark = task.mark
         label = join_labels([mark, *(block.label for block in inputs)])
-        judge = partial(gate.release, wire, label, embedder.name, checked=checked)
+        parts = parts_of(inputs)
+        judge = partial(gate.release, wire, label, embedder.name, checked=checked, parts=parts)
         late = Denied(reason="fault.release", data_class=label.data_class)
         seconds = gate.registration(embedder.name).timeout_s
         decision: Release = await in_time(judge, seconds=seconds, late=late)

@@ -39,7 +39,7 @@ from runner.perimeter.outgoing import Outgoing
 from runner.perimeter.policy import Policy
 from runner.perimeter.probe import at_first_need, grade_address, grade_server
 from runner.perimeter.probing import Probe, probe_backend
-from runner.perimeter.recent import RecentSends
+from runner.perimeter.recent import RecentSends, place_of
 from runner.perimeter.redact import Redactor
 from runner.perimeter.release import Checked, Rules, judge
 from runner.perimeter.sealed import claim_witness
@@ -192,7 +192,7 @@ class Perimeter:
                 subtracted=subtracted,
                 checked=checked,
                 schema=schema,
-                parts=(*self._recent.before(backend, parts), *parts) if parts else (),
+                parts=(*self._recent.before(place_of(wire.address), parts), *parts) if parts else (),
             )
         except Exception:  # noqa: BLE001 - I7: any fault at all closes, and what it was about counts as C3
             return Denied(reason="fault.release", data_class=DataClass.C3)
@@ -239,14 +239,15 @@ class Perimeter:
             terms = page_terms(grant, url, None if self.outlet is None else self.outlet.ceiling)
             if terms is None or (wire.address, wire.path) != (url.address, url.target):
                 return Denied(reason="address-not-registered", data_class=label.data_class)
-            parts = values_of(wire)
+            parts, place = values_of(wire), place_of(wire.address)
+            before = [*self._recent.before(tool, parts), *self._recent.before(place, parts)]
             return judge(
                 wire,
                 label,
                 terms=terms,
                 locality=Locality.REMOTE,
                 rules=self._rules,
-                parts=(*self._recent.before(tool, parts), *parts),
+                parts=(*before, *parts),
             )
         except Exception:  # noqa: BLE001 - I7: any fault at all closes, and what it was about counts as C3
             return Denied(reason="fault.release", data_class=DataClass.C3)
@@ -257,6 +258,8 @@ class Perimeter:
         if sent.decision != "denied":
             with self._recording:
                 self._recent.remember(tool, values_of(wire))
+                if any(wire.address.host == each.terms.address.host for each in self._registrations.values()):
+                    self._recent.remember(place_of(wire.address), values_of(wire))
 
     @property
     def declassification(self) -> bool:
@@ -376,7 +379,7 @@ class Perimeter:
                 self.trace.append(lowering, task=task, before=before)
             self.trace.append(sent, task=task, before=before)
             if parts and sent.locality.rank < self._rules.locality_c3.rank:  # else nothing found can matter
-                self._recent.remember(backend.name, parts)
+                self._recent.remember(place_of(backend.address), parts)
 
     def _checked(self, backend: Endpoint, locality: Locality) -> Checked:
         return Checked(backend=backend.name, locality=locality, at=self._monotonic())

@@ -161,7 +161,7 @@ def test_a_request_that_repeats_the_last_one_is_looked_at_across_its_new_seams_o
         before = sum(map(len, fragments.seen))
         detect(wire(*history), judging)
         read = sum(map(len, fragments.seen)) - before
-        assert read < 4096, step
+        assert read < 6144, step
         assert read > 0 or step == 0
     before = len(fragments.seen)
     detect(wire(*history), judging)

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """I6: what is split over blocks, or over requests, is seen when its last piece would leave."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 
 from runner.kernel.errors import EgressDenied
-from runner.kernel.inference import InferenceRequest
+from runner.kernel.inference import Address, InferenceRequest
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import Block, Message, Role
 from runner.kernel.ports import Locality
@@ -15,8 +15,8 @@ from runner.kernel.registers import Listed
 from runner.perimeter.classify import FRAGMENTS, Classifier, compile_registers
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.judged import JudgedTexts
-from runner.perimeter.recent import SENDS, RecentSends
-from runner.perimeter.seams import FARTHEST, REACH, across
+from runner.perimeter.recent import SENDS, RecentSends, place_of
+from runner.perimeter.seams import FARTHEST, NEAR, PIECES, REACH, across
 
 CLIENT = Listed(file="r", line=1, names=("Petronilla Vangelista",))
 FINDER = Classifier(FRAGMENTS, compile_registers(clients=[CLIENT], own=[], public=[], key=b"k" * 16))
@@ -30,7 +30,7 @@ Worlds = Callable[..., Any]
 
 def _remote(make_world: Worlds, **changes: Any) -> Any:
     return make_world(
-        replies=["ok", "ok", "ok"],
+        replies=["ok"] * 6,
         local=False,
         ceiling=DataClass.C1,
         locality=Locality.REMOTE,
@@ -76,6 +76,60 @@ async def test_what_is_split_over_two_requests_is_denied_with_the_second(
         assert len(world.backend.transport.sent) == 1
 
 
+LONG = "How is a notice of default usually structured, and which parts may be left out? " * 20
+
+
+async def _left(world: Any, kind: str, texts: Sequence[str]) -> bool:
+    """Send `texts` as a question or as a batch; say whether they left."""
+    with world.client.task("goal") as task:
+        blocks = [task.foreign(text, declared=DataClass.C0, source="typed") for text in texts]
+        try:
+            if kind == "ask":
+                await world.client.infer(_asking(*blocks), task=task)
+            else:
+                await world.client.embed(blocks, task=task)
+        except EgressDenied:
+            return False
+    return True
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(
+    "kinds", [("ask", "ask"), ("embed", "embed"), ("ask", "embed"), ("embed", "ask")], ids="-".join
+)
+@pytest.mark.parametrize("between", range(NEAR + 1))
+async def test_a_credential_that_is_split_over_what_goes_to_one_place_is_denied(
+    kinds: tuple[str, str], between: int, make_world: Worlds
+) -> None:
+    """Whatever is asked of it, and with long harmless texts between the two: `NEAR` pieces apart, no more."""
+    world = _remote(make_world)
+    assert await _left(world, kinds[0], [f"use {KEY[:9]}"])
+    for number in range(between):
+        assert await _left(world, "ask" if number % 2 else "embed", [f"{number} {LONG}"])
+    assert await _left(world, kinds[1], [f"{KEY[9:]} please"]) is (between >= NEAR)
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("kind", ["ask", "embed"])
+async def test_a_credential_in_one_request_is_denied_with_a_long_text_between(
+    kind: str, make_world: Worlds
+) -> None:
+    world = _remote(make_world)
+    assert not await _left(world, kind, [f"use {KEY[:9]}", LONG, f"{KEY[9:]} please"])
+    assert await _left(world, kind, ["Dimmi di Petronilla", LONG, "Vangelista"]), "two words are two people's"
+
+
+def test_a_place_is_a_host() -> None:
+    one, other = (Address(scheme="https", host=host, port=port) for host, port in (("A.x", 1), ("a.x", 2)))
+    assert place_of(one) == place_of(other) != place_of(Address(scheme="https", host="b.x", port=1))
+
+
+def test_of_a_large_batch_the_last_texts_are_remembered() -> None:
+    recent = RecentSends()
+    recent.remember("a", [f"text {at}" for at in range(2_000)])
+    assert recent.before("a", []) == [f"text {at}" for at in range(2_000 - PIECES, 2_000)]
+
+
 @pytest.mark.anyio
 async def test_what_was_denied_is_not_remembered(make_world: Worlds) -> None:
     """Only what has left can be put together with what leaves: a denial does not spread."""
@@ -108,7 +162,7 @@ async def test_i12_what_stays_on_a_machine_good_enough_for_c3_is_not_kept(
     with world.client.task("goal one") as task:
         await world.client.infer(_asking(task.goal), task=task)
     assert len(world.backend.transport.sent) == 1
-    assert world.perimeter._recent.before("scripted", []) == kept
+    assert world.perimeter._recent.before(place_of(world.backend.address), []) == kept
 
 
 @pytest.mark.anyio

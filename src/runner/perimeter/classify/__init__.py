@@ -6,7 +6,7 @@ and the decision to the gate. Carries I6 and I8; see README.md in this folder.
 """
 
 from runner.perimeter.classify.echo import EchoIndex
-from runner.perimeter.classify.engine import FRAGMENTS, RULES, Classifier, classify_text
+from runner.perimeter.classify.engine import FRAGMENTS, RULES, SHAPED, Classifier, classify_text
 from runner.perimeter.classify.media import carried, is_picture, texts_in
 from runner.perimeter.classify.model import Classification, Role, Rule, Span, View
 from runner.perimeter.classify.readings import forget_readings
@@ -16,6 +16,7 @@ from runner.perimeter.classify.rules import UNREAD
 __all__ = [
     "FRAGMENTS",
     "RULES",
+    "SHAPED",
     "UNREAD",
     "Classification",
     "Classifier",

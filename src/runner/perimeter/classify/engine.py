@@ -33,10 +33,9 @@ from runner.perimeter.classify.views import Reading, fold
 RULES: Final = (*IDENTIFIERS, *FOREIGN, *CONTACTS, *CREDENTIALS, *OPAQUE, *LEXICON)
 """The shipped rules, in the order in which they are tried."""
 
-FRAGMENTS: Final = (
-    *(rule for rule in CREDENTIALS if rule.kind in {"api_key", "jwt", "private_key"}),
-    UNREAD,
-)
+SHAPED: Final = frozenset({"api_key", "jwt", "private_key"})
+"""The kinds of credentials that their shape alone tells: no two strangers make one by chance."""
+FRAGMENTS: Final = (*(rule for rule in CREDENTIALS if rule.kind in SHAPED), UNREAD)
 """Those whose shape alone tells them, so that they may be looked for across the seams of texts; and the mark
 of what was not read to its end."""
 
