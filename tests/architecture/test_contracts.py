@@ -357,7 +357,7 @@ EXCUSED_NAMES = {
     ("perimeter/redact.py", "threading"): {"Lock"},
     ("perimeter/toolbox.py", "anyio"): {"to_thread.run_sync"},
     ("perimeter/trace/log.py", "os"): {"getpid"},
-    ("perimeter/trace/log.py", "threading"): {"RLock"},
+    ("perimeter/trace/log.py", "threading"): {"RLock", "get_ident"},
     ("perimeter/trace/turn.py", "threading"): {"Lock", "RLock", "get_ident"},
     ("perimeter/trace/turn.py", "time"): {"sleep"},
 }

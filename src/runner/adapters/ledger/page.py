@@ -85,13 +85,13 @@ def _head(frame: Frame, language: Language) -> Iterator[_Markup]:
     yield _tag("p", _frame("how", language))
     yield _tag("pre", frame.how)
     yield _tag("p", _frame("derived", language))
-    yield _tag("h2", _frame("words", language))
-    yield _tag("ul", *(_term(term, meaning) for term, meaning in terms(language).items()))
     policy = "policy_yes" if frame.policy_logs else "policy_no"
     yield _tag("p", _frame(policy, language), " ", ", ".join(map(str, frame.policy_logs)))
     if frame.unproved:
         left_out = ", ".join(f"{log}:{seq}" for log, seq in frame.unproved)
         yield _tag("p", _frame("unproved", language), ": ", left_out)
+    yield _tag("h2", _frame("words", language))
+    yield _tag("ul", *(_tag("li", each) for each in terms(language)))
 
 
 def _verdict(verdict: Mapping[str, Any], language: Language) -> _Markup:
@@ -105,10 +105,6 @@ def _verdict(verdict: Mapping[str, Any], language: Language) -> _Markup:
 def _reason(reason: Mapping[str, Any]) -> str:
     places = ", ".join(f"{name} {reason[name]}" for name in ("log", "seq") if reason[name] is not None)
     return f"{reason['code']} ({places})" if places else str(reason["code"])
-
-
-def _term(term: str, meaning: str) -> _Markup:
-    return _tag("li", _tag("strong", term), ": ", meaning, "\n")
 
 
 def _section(name: str, statements: Sequence[Statement], language: Language) -> Iterator[_Markup]:

@@ -31,9 +31,9 @@ def said(room: Room, code: str, language: Language) -> str:
     return str(all_words()[room][code][language])
 
 
-def terms(language: Language) -> Mapping[str, str]:
-    """Return the codes and words of art that a page uses, each with its meaning in `language`."""
-    return {term: str(meaning[language]) for term, meaning in all_words()["terms"].items()}
+def terms(language: Language) -> tuple[str, ...]:
+    """Return what the codes and words of art mean that a page uses, in `language`."""
+    return tuple(str(each[language]) for each in all_words()["terms"].values())
 
 
 def value(name: str, word: str | int, language: Language) -> str:

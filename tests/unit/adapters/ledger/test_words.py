@@ -82,7 +82,7 @@ def test_each_verdict_that_a_pack_is_made_of_has_plain_words() -> None:
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_class_and_grade_is_explained_before_it_is_used(language: Language) -> None:
     told = " ".join(terms(language))
-    assert all(code in told for code in ("C0", "C1", "C2", "C3", "L0", "L1", "L2", "seq", "seal"))
+    assert all(code in told for code in ("C0", "C1", "C2", "C3", "L0", "L1", "L2", "seq"))
 
 
 def test_a_question_that_nobody_was_there_to_answer_is_no_refusal() -> None:
