@@ -17,21 +17,23 @@ from typing import Any, Final
 
 import akaion_verify
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from runner import StopReason, open_profile
 from runner.adapters.cli.main import main
 from runner.adapters.cli.profiles import inspect
 from runner.adapters.ledger import said
 from runner.adapters.ledger.book import Entry, open_ledger
-from runner.adapters.ledger.checking import check_pack
+from runner.adapters.ledger.checking import Checked, _check_contents, check_pack
 from runner.adapters.ledger.content import disclose
 from runner.adapters.ledger.material import Given, Selection, derive, kept_of, policy_name
 from runner.adapters.ledger.pack import SUMS, Files, Gathered, build, gather, read_pack, write_pack
 from runner.adapters.ledger.page import Frame, page
 from runner.adapters.ledger.proofs import Prover, proof_name
 from runner.adapters.ledger.select import Wanted, wanted_runs
-from runner.adapters.ledger.statements import WRITE_TOOLS, ref
-from runner.adapters.ledger.words import claim
+from runner.adapters.ledger.statements import WRITE_TOOLS, Ref, Statement, ref
+from runner.adapters.ledger.words import claim, sentence
 from runner.assembly.tools import shipped_tools
 from runner.capability.transport.salts import read_salts
 from runner.kernel.errors import TraceError
@@ -299,9 +301,10 @@ def test_a_pack_says_what_was_asked_read_sent_and_denied_and_on_which_lines_each
     assert {place for place, line in shown.items() if line["kind"] == "egress"} <= rest
 
 
-def golden_statements(name: str) -> dict[str, list[dict[str, Any]]]:
+def golden_statements(name: str, outcome: str = "") -> dict[str, list[dict[str, Any]]]:
     ledger = open_ledger(GOLDEN / name, GOLDEN / f"{name}.pin")
-    lines = gather(ledger, Selection(), whole=False).lines
+    runs = wanted_runs(ledger, Wanted(outcome=outcome)) if outcome else []
+    lines = gather(ledger, Selection(tasks=tuple(run.task for run in runs)), whole=False).lines
     given = Given(verdict=kept_of(ledger.verdict.report), selection=Selection())
     told: dict[str, list[dict[str, Any]]] = json.loads(derive(lines, given)["evidence.json"])["statements"]
     return told
@@ -362,7 +365,10 @@ def test_what_a_tool_wrote_is_not_told_as_what_was_read() -> None:
     written = [(each["code"], each["values"]["tool"], each["values"]["class"]) for each in told["written"]]
     assert written == [("written", "write_file", "C2")]
     assert WRITE_TOOLS.isdisjoint(each["values"]["tool"] for each in told["read"])
-    assert [each["code"] for each in golden_statements("interrupted")["written"]] == ["nothing_written"]
+    assert [each["code"] for each in golden_statements("interrupted", "done")["written"]] == [
+        "nothing_written"
+    ]
+    assert [each["code"] for each in golden_statements("interrupted")["written"]] == ["not_all_shown"]
 
 
 def test_every_shipped_tool_that_writes_is_known_to_the_account(
@@ -574,11 +580,16 @@ class Forge:
             given=Given(verdict=kept_of(ledger.verdict.report), selection=Selection()),
         )
 
-    def problems(self, **changes: Any) -> tuple[str, ...]:
-        """Check a pack with these changes to what its maker gives, all else derived so that it fits."""
+    def files(self, **changes: Any) -> Files:
+        """Return a pack with these changes to what its maker gives, all else derived so that it fits."""
         verdict = {**self.given.verdict, **changes.pop("verdict", {})}
-        files = build(self.gathered, replace(self.given, verdict=verdict, **changes), self.bytes_of_pin)
-        return check_pack(files, self.pin).problems
+        return build(self.gathered, replace(self.given, verdict=verdict, **changes), self.bytes_of_pin)
+
+    def checked(self, **changes: Any) -> Checked:
+        return check_pack(self.files(**changes), self.pin)
+
+    def problems(self, **changes: Any) -> tuple[str, ...]:
+        return self.checked(**changes).problems
 
     def without(self, *left_out: Entry) -> "Forge":
         """Return it without these lines and the proofs of them."""
@@ -587,6 +598,9 @@ class Forge:
             place: data for place, data in self.gathered.proofs.items() if place in set(map(ref, lines))
         }
         return replace(self, gathered=replace(self.gathered, lines=lines, proofs=proofs))
+
+    def unproved(self, *places: Ref) -> "Forge":
+        return replace(self, gathered=replace(self.gathered, unproved=places))
 
     def with_logs(self, logs: Files) -> "Forge":
         return replace(self, gathered=replace(self.gathered, logs=logs))
@@ -663,7 +677,7 @@ def test_the_head_of_the_page_says_its_verdict_and_its_words_plainly(practice: P
 
 
 def test_a_reason_of_the_verdict_says_where_only_if_it_is_somewhere() -> None:
-    verdict = {"verdict": "INCOMPLETE", "exit": 2, "book": "b", "claims_not_made": []}
+    verdict = {"verdict": "INCOMPLETE", "exit": 2, "book": "b", "claims_not_made": [], "anchors": []}
     reasons = [{"code": "here", "log": 1, "seq": 0}, {"code": "log-only", "log": 1, "seq": None}]
     verdict["reasons"] = [*reasons, {"code": "nowhere", "log": None, "seq": None}]
     frame = Frame(verdict=verdict, how="", policy_logs=[], unproved=[], disclosed=[])
@@ -675,6 +689,7 @@ def test_whatever_stands_on_the_page_is_text() -> None:
     evil: Any = MARKUP
     reason = {"code": evil, "log": evil, "seq": evil}
     verdict = {"verdict": evil, "exit": evil, "book": evil, "reasons": [reason], "claims_not_made": [evil]}
+    verdict["anchors"] = [evil]
     frame = Frame(verdict=verdict, how=evil, policy_logs=[evil], unproved=[(evil, evil)], disclosed=[])
     text = page(frame, {}, [], ["en"])
     assert text.count("elsewhere.example") == 12
@@ -695,6 +710,109 @@ def test_i4_no_line_that_others_rest_on_can_be_left_out() -> None:
         why = "the record of the backend that it asks is not shown"
         assert sends != []
         assert set(found) == {f"{proof_name(ref(each))}: {why}" for each in sends}
+
+
+STUDIO: Final = Forge.of("studio").with_logs({})
+STUDIO_TASKS: Final = tuple(sorted({line.task for line in STUDIO.gathered.lines if line.task}))
+KINDS: Final = sorted({line.kind for line in STUDIO.gathered.lines})
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    places=st.one_of(
+        st.sets(st.sampled_from(range(len(STUDIO.gathered.lines))), min_size=1, max_size=4),
+        st.integers(0, len(STUDIO.gathered.lines) - 1).map(lambda at: set(range(at, at + 9))),
+        st.sets(st.sampled_from(KINDS), min_size=1, max_size=3),
+        st.sampled_from([{task} for task in STUDIO_TASKS]),
+    ),
+    by_name=st.booleans(),
+    excused=st.booleans(),
+)
+@example(places={"egress", "egress_result"}, by_name=False, excused=False)
+@example(places={"egress", "egress_result"}, by_name=True, excused=True)
+@example(places={"task_end", "egress", "egress_result"}, by_name=False, excused=True)
+@example(places={"backend"}, by_name=True, excused=False)
+@example(places={STUDIO_TASKS[0]}, by_name=True, excused=False)
+@example(places={STUDIO_TASKS[1]}, by_name=False, excused=False)
+def test_i4_whatever_proofs_are_taken_away_the_pack_does_not_hold_without_a_doubt(
+    places: set[Any], by_name: bool, excused: bool
+) -> None:
+    """Of a pack made anew without them. No pack can show that no other task or probe belongs to it.
+
+    Each proof that is left is a true one: they are not checked over and over.
+    """
+    lines = STUDIO.gathered.lines
+    gone = [each for at, each in enumerate(lines) if {at, each.kind, each.task} & places]
+    forge = STUDIO.without(*gone).unproved(*map(ref, gone)) if excused else STUDIO.without(*gone)
+    if len(gone) == len(lines):
+        return  # nothing is no pack
+    files = forge.files(selection=Selection(tasks=STUDIO_TASKS if by_name else ()))
+    del files[SUMS]
+    try:
+        found = _check_contents(files, forge.pin)
+    except ValueError:
+        return  # a problem, which `check_pack` has words for
+    if found.problems or found.is_open:
+        return
+    whole = {each.task for each in gone} - {each.task for each in forge.gathered.lines}
+    assert not excused
+    assert not whole or not by_name
+    assert {each.kind for each in gone if each.task not in whole} <= {"backend", "egress", "egress_result"}
+    assert {each.task for each in gone} - whole <= {""}
+
+
+@pytest.mark.parametrize("language", ["it", "en"])
+def test_i4_a_page_without_the_proofs_of_its_sends_does_not_say_that_nothing_left(language: Any) -> None:
+    """Nor that nothing was denied or lowered; and an anchor that its maker names takes no doubt away."""
+    sends = [each for each in STUDIO.gathered.lines if each.kind in {"egress", "egress_result", "declassify"}]
+    anchors = [{"kind": "witness", "witness": "w.example/w1", "time": 1, "log": 0, "size": 99}]
+    verdict = {"anchors": anchors, "claims_not_made": [*said.NOT_CLAIMED, said.WITNESSED]}
+    forge = STUDIO.without(*sends)
+    files = forge.files(verdict=verdict, languages=(language,))
+    told = json.loads(files["evidence.json"])["statements"]
+    codes = {each["code"] for statements in told.values() for each in statements}
+    assert [each["code"] for each in told["left"]] == ["not_all_shown"]
+    assert not [code for code in codes if code.startswith(("nothing", "nobody", "no_", "breach_nothing"))]
+    page = files["evidence.html"].decode()
+    assert sentence(told_as("not_all_shown"), language) in page
+    assert {"it": "chi possiede la chiave", "en": "a holder of the device key"}[language] in page
+    found = forge.checked(verdict=verdict, languages=(language,))
+    for task in STUDIO_TASKS:
+        (end,) = [each for each in STUDIO.kind("task_end") if each.task == task]
+        for kind in ("egress", "egress_result"):
+            count = end.body["counts"][kind]
+            assert f"task {task}: its end counts {count} {kind}, and 0 are shown" in found.problems
+    assert (found.verdict, found.anchors) == ("PASS", 1)
+
+
+def test_i4_no_line_is_called_unproved_before_one_that_is_proved() -> None:
+    """The seal that proves a line covers all of its log before it, so nobody lacks the proof of another."""
+    send = STUDIO.kind("egress")[0]
+    found = STUDIO.without(send).unproved(ref(send)).checked()
+    place = f"log {send.log}, seq {send.seq}"
+    assert f"evidence.json: {place} is called unproved, and a later line of it is proved" in found.problems
+    assert found.doubts == ("INCOMPLETE",)
+
+
+def told_as(code: str) -> Statement:
+    return Statement(code=code, values={})
+
+
+def test_i4_the_check_says_what_is_only_the_word_of_whoever_made_the_pack(
+    practice: Practice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pack = practice.pack("pack")
+    command = ["evidence", "--check", str(pack), "--pin", str(practice.pin)]
+    capsys.readouterr()
+    assert main([*command, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["holds"], found["doubts"]) == (True, [])
+    assert found["by_maker"] == {"verdict": "PASS", "anchors": 0}
+    assert "no other task or probe" in found["not_shown"][0]
+    assert main(command) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "Its maker says PASS on the whole book, no anchor: only the book shows it" in shown
+    assert "Not shown that no other task or probe belongs here" in shown
 
 
 def test_i4_enclosed_logs_are_all_there_and_whole() -> None:

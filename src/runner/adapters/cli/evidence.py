@@ -33,7 +33,7 @@ from runner.adapters.cli.verified import (
 )
 from runner.adapters.cli.work import meter
 from runner.adapters.ledger.book import Entry, Ledger
-from runner.adapters.ledger.checking import check_pack
+from runner.adapters.ledger.checking import Checked, check_pack
 from runner.adapters.ledger.content import Disclosure, commitments, disclose, read_texts, tried
 from runner.adapters.ledger.material import Given, Selection
 from runner.adapters.ledger.pack import Files, build, fingerprint, gather, read_pack, write_pack
@@ -58,6 +58,9 @@ _LANGUAGES: Final[Mapping[LanguageName, tuple[Language, ...]]] = {
     LanguageName.EN: ("en",),
     LanguageName.BOTH: LANGUAGES,
 }
+
+
+NOT_SHOWN: Final = "that no other task or probe belongs here: a pack cannot show that, only the book"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -235,13 +238,26 @@ def _check(pack: Path, pin: Path | None, profile: str, *, as_json: bool) -> None
     print_name = fingerprint(files) if "SHA256SUMS" in files else ""
     if as_json:
         facts = {"pack": str(pack), "holds": not found.problems, "problems": list(found.problems)}
-        print_json({**facts, "fingerprint": print_name, "lines": found.lines, "doubts": list(found.doubts)})
+        facts |= {"fingerprint": print_name, "lines": found.lines, "doubts": list(found.doubts)}
+        by_maker = {"verdict": found.verdict, "anchors": found.anchors}
+        print_json({**facts, "by_maker": by_maker, "not_shown": [NOT_SHOWN]})
     else:
         for problem in found.problems:
             print_line(output(), problem, "red")
         word = "the pack does not hold" if found.problems else "the pack holds"
         doubts = [("Doubts", ", ".join(found.doubts))] if found.doubts else []
         facts_shown = [("Lines", str(found.lines)), ("Fingerprint", print_name), *doubts]
-        print_facts(output(), [("Result", word), *facts_shown])
+        print_facts(output(), [("Result", word), *facts_shown, *_by_maker(found)])
     if found.problems:
         raise typer.Exit(Status.FAILED)
+
+
+def _by_maker(found: Checked) -> list[tuple[str, str]]:
+    """Return what stands in a pack and was not checked."""
+    anchors = "no anchor" if not found.anchors else f"anchors: {found.anchors}"
+    said = (
+        []
+        if found.verdict is None
+        else [f"{found.verdict} on the whole book, {anchors}: only the book shows it"]
+    )
+    return [*(("Its maker says", each) for each in said), ("Not shown", NOT_SHOWN)]

@@ -6,13 +6,12 @@ record can say (purposes, the country of a recipient, how long records are kept)
 completed by hand, and marked so. Carries I12: values are words of the profile and the format, and numbers.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from runner.adapters.ledger.articles import affected, art30, art33, art35
 from runner.adapters.ledger.run import Run
 from runner.adapters.ledger.select import shown_moment
-from runner.adapters.ledger.statements import Account, Material, Statement, Story, nothing
+from runner.adapters.ledger.statements import Account, Material, Statement, Story, is_whole, nothing
 
 
 def account(material: Material) -> Account:
@@ -50,11 +49,5 @@ def _asked(runs: Sequence[Run]) -> Iterator[Statement]:
         if run.matters:
             more: dict[str, str | int] = {"task": run.task, "matters": run.matters}
             yield Statement(code="matters", values=more, refs=((run.log, run.first),))
-        if not _is_whole(run):
+        if not is_whole(run):
             yield Statement(code="incomplete", values={"task": run.task}, refs=((run.log, run.last),))
-
-
-def _is_whole(run: Run) -> bool:
-    """Return whether the end of a run counts as many entries of each kind as are here (S8)."""
-    stated = run.entries[-1].body.get("counts")
-    return stated == Counter(entry.kind for entry in run.entries[:-1])

@@ -67,7 +67,8 @@ def art30(material: Material, story: Story) -> Iterator[Statement]:
     yield from (each for each in affected(material, story) if each.code != "who_by_hand")
     yield by_hand("subjects_by_hand")
     yield from tuple(_recipients(story)) or (nothing("no_recipient", material),)
-    yield by_hand("transfers_by_hand" if story.left() else "no_transfer_by_hand")
+    none_left = material.is_whole and not story.left()
+    yield by_hand("no_transfer_by_hand" if none_left else "transfers_by_hand")
     yield by_hand("retention_by_hand")
     yield from _safeguards(material)
 

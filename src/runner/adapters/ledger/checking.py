@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """The check of a pack of evidence: whether all of it rests on lines that the verifier finds included.
 
-Owns what is compared: sums, proofs, what must be shown beside a line, enclosed logs, and each file that is
-derived. Leaves reading files to `pack.py`, and what a pack says by itself to `said.py`. Carries I4.
+Owns what is compared: sums, proofs, what must be shown beside a line, what the end of a task counts, enclosed
+logs, and each file that is derived. Leaves reading files to `pack.py`, and what a pack says by itself to
+`said.py`. Carries I4.
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,11 +22,13 @@ from runner.adapters.ledger.material import (
     Given,
     cover,
     derive,
+    material_of,
     policy_logs,
     policy_name,
 )
 from runner.adapters.ledger.pack import SUMS, Files, chosen, sums_of
 from runner.adapters.ledger.proofs import proof_name
+from runner.adapters.ledger.run import Run
 from runner.adapters.ledger.said import parse_given
 from runner.adapters.ledger.statements import ref
 from runner.adapters.ledger.verdict import check_each, verify
@@ -37,12 +41,25 @@ _END: Final = ["close", "seal"]
 class Checked:
     """What came of checking a pack: every problem in words, how many lines, and the verifier's doubts.
 
-    The doubt `INCOMPLETE` is of an enclosed log that has no end, as its maker says too.
+    The doubt `INCOMPLETE` is of an enclosed log that has no end, of a task whose end is not shown, and of
+    lines that are called unproved. The `verdict` on the whole book, None where none is said, and how many
+    `anchors` it has, are its maker's word: no pack shows that, nor that nothing else belongs into it.
     """
 
     problems: tuple[str, ...]
     lines: int
     doubts: tuple[str, ...]
+    verdict: str | None = None
+    anchors: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Contents:
+    """What is wrong beyond sums and proofs, whether an end is not shown, and what the maker says."""
+
+    problems: list[str]
+    is_open: bool = False
+    given: Given | None = None
 
 
 def check_pack(files: Files, pin: Path | None, on_proof: Callable[[], None] = lambda: None) -> Checked:
@@ -60,11 +77,17 @@ def check_pack(files: Files, pin: Path | None, on_proof: Callable[[], None] = la
     if pin is not None and rest.get(PIN, b"").strip() != pin.read_bytes().strip():
         problems.append(f"{PIN}: it is not the pin that you have")
     try:
-        found, open_logs = _check_contents(rest, pin)
+        found = _check_contents(rest, pin)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        found, open_logs = [f"{SUMMARY}: it is not what a pack holds"], []
-    doubts |= {"INCOMPLETE"} if open_logs else set()
-    return Checked(problems=(*problems, *found), lines=len(proofs), doubts=tuple(sorted(doubts)))
+        found = _Contents(problems=[f"{SUMMARY}: it is not what a pack holds"])
+    doubts |= {"INCOMPLETE"} if found.is_open else set()
+    return Checked(
+        problems=(*problems, *found.problems),
+        lines=len(proofs),
+        doubts=tuple(sorted(doubts)),
+        verdict=None if found.given is None else str(found.given.verdict["verdict"]),
+        anchors=0 if found.given is None else len(found.given.verdict["anchors"]),
+    )
 
 
 def _check_proofs(proofs: Files, pin: Path | None, on_proof: Callable[[], None]) -> dict[str, int]:
@@ -80,22 +103,26 @@ def _check_proofs(proofs: Files, pin: Path | None, on_proof: Callable[[], None])
     return codes
 
 
-def _check_contents(files: Files, pin: Path | None) -> tuple[list[str], list[int]]:
-    """Return what is wrong beyond sums and proofs, and which enclosed logs have no end."""
+def _check_contents(files: Files, pin: Path | None) -> _Contents:
+    """Return what came of it; raise whatever comes of a file that is not of a pack."""
     shown = _shown(files)
     lines = tuple(line for line, _ in shown)
     given = parse_given(files, [line for line in lines if line.kind == "header"])
     logs = [_read_log(data) for name, data in files.items() if _is_log(name)]
     ended = {log.number: [entry.kind for entry in log.entries[-2:]] == _END and not log.torn for log in logs}
     open_logs = [number for number, is_ended in ended.items() if not is_ended]
+    runs = material_of(lines).runs
     problems = [
         *_check_places(shown),
+        *_check_runs(runs, given),
+        *_check_unproved(lines, given),
         *_check_verdict(files, lines, given, pin),
         *_check_logs(logs, lines, given),
         *_check_ends(open_logs, given),
         *_check_derived(files, lines, given),
     ]
-    return problems, open_logs
+    is_open = bool(open_logs or given.unproved) or any(run.end_us is None for run in runs)
+    return _Contents(problems=problems, is_open=is_open, given=given)
 
 
 def _shown(files: Files) -> list[tuple[Entry, bytes]]:
@@ -120,6 +147,32 @@ def _check_places(shown: Sequence[tuple[Entry, bytes]]) -> Iterator[str]:
             yield f"{proof_name(ref(line))}: the header of its log is not shown"
         if line.kind == "egress" and line.word("backend") and not any(_probes(each, line) for each in lines):
             yield f"{proof_name(ref(line))}: the record of the backend that it asks is not shown"
+
+
+def _check_runs(runs: Sequence[Run], given: Given) -> Iterator[str]:
+    """Yield of which kinds more or fewer lines are shown of a task than its end counts, and what is missing.
+
+    Each line of a task stands before its end: whoever proves that can prove them all, and none is excused.
+    """
+    for run in runs:
+        if run.end_us is None:
+            continue
+        stated, here = run.entries[-1].body["counts"], Counter(entry.kind for entry in run.entries[:-1])
+        for kind in sorted({*stated, *here}):
+            if stated.get(kind, 0) != here[kind]:
+                counted = f"its end counts {stated.get(kind, 0)} {kind}, and {here[kind]} are shown"
+                yield f"task {run.task}: {counted}"
+    for task in given.selection.tasks:
+        if not given.unproved and task not in {run.task for run in runs}:
+            yield f"task {task}: it is named, and nothing of it is shown"
+
+
+def _check_unproved(lines: Sequence[Entry], given: Given) -> Iterator[str]:
+    """Yield which lines are called unproved and are not: a later line of their log is proved (S1)."""
+    last = {line.log: line.seq for line in lines}
+    for log, seq in given.unproved:
+        if seq < last.get(log, 0):
+            yield f"{SUMMARY}: log {log}, seq {seq} is called unproved, and a later line of it is proved"
 
 
 def _probes(entry: Entry, sent: Entry) -> bool:

@@ -146,7 +146,9 @@ def _disclosed(disclosed: Sequence[Disclosure], language: Language) -> Iterator[
 
 def _tail(frame: Frame, language: Language) -> Iterator[_Markup]:
     yield _tag("h2", _frame("claims", language))
-    yield _tag("ul", *(_claim(str(each), language) for each in frame.verdict["claims_not_made"]))
+    claims = [_claim(str(each), language) for each in frame.verdict["claims_not_made"]]
+    said_of = ["anchors_said"] * bool(frame.verdict["anchors"])
+    yield _tag("ul", *claims, *(_tag("li", _frame(code, language)) for code in (*said_of, "not_all")))
 
 
 def _claim(text: str, language: Language) -> _Markup:

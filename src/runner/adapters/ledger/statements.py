@@ -6,6 +6,7 @@ give the same statements. A statement is a code with values; `words.py` has its 
 Carries I12: values are words of the profile and the format, ids and numbers.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
@@ -48,6 +49,11 @@ class Material:
     backends: tuple[Entry, ...]
 
     @property
+    def is_whole(self) -> bool:
+        """Whether every run is here from its start to its end."""
+        return all(map(is_whole, self.runs))
+
+    @property
     def entries(self) -> tuple[Entry, ...]:
         """Every entry that something is said of, in order."""
         of_runs = (entry for run in self.runs for entry in run.entries)
@@ -59,8 +65,20 @@ def ref(entry: Entry) -> Ref:
     return entry.log, entry.seq
 
 
+def is_whole(run: Run) -> bool:
+    """Return whether the end of a run counts as many entries of each kind as are here (S8)."""
+    stated = run.entries[-1].body.get("counts")
+    return stated == Counter(entry.kind for entry in run.entries[:-1])
+
+
 def nothing(code: str, material: Material) -> Statement:
-    """Return that something is not on record: which rests on the whole of every run, from start to end."""
+    """Return that something is not on record: which rests on the whole of every run, from start to end.
+
+    Where a run is not here whole, it does not follow, and that is what is said.
+    """
+    if not material.is_whole:
+        refs = [(run.log, run.last) for run in material.runs if not is_whole(run)]
+        return Statement(code="not_all_shown", values={}, refs=tuple(refs))
     refs = [place for run in material.runs for place in ((run.log, run.first), (run.log, run.last))]
     return Statement(code=code, values={}, refs=tuple(refs) or tuple(map(ref, material.headers)))
 
