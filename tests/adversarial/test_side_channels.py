@@ -37,7 +37,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from runner import AgentLoop, HostTool, StopReason, open_profile
 from runner.adapters.cli import main as command
 from runner.adapters.datapizza import SealedDatapizzaClient
-from runner.kernel.errors import RunnerError, ToolError
+from runner.kernel.errors import ConfigError, RunnerError, ToolError
 from runner.kernel.inference import Address, InferenceReply, InferenceRequest, WireRequest
 from runner.kernel.labels import Label
 from runner.kernel.messages import Block, BlockKind, Media, Message, Role, ToolCall
@@ -498,6 +498,16 @@ def test_i12_a_repr_shows_nothing_that_somebody_else_chose() -> None:
         Media(mime="image/png", data=WORD.encode()),
     ]
     assert [each for each in map(repr, shown) if WORD in each] == []
+
+
+def test_i12_a_register_that_is_wrong_shows_no_name(tmp_path: Path) -> None:
+    clients = tmp_path / "clients.yaml"
+    clients.write_text(f"- {WORD}\n- 5\n", encoding="utf-8")
+    with pytest.raises(ConfigError) as caught:
+        open_profile("attached", perimeter={"registers": {"clients": str(clients)}})
+    shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+    assert WORD not in "".join(shown.format())
+    assert shown.stack[-1].name == "seam"
 
 
 STOLEN: Final = """

@@ -15,7 +15,7 @@ from runner.agent.judge import judged
 from runner.agent.planner import is_question_over_files, next_step, search
 from runner.agent.session import Session
 from runner.agent.steps import Budget, Event, Evidence, RunResult, Stop, StopReason, ToolStep
-from runner.kernel.errors import ClassifierFault, LoopError, raises_bare
+from runner.kernel.errors import ClassifierFault, LoopError, raises_bare, raises_bare_here
 from runner.kernel.labels import DataClass
 from runner.perimeter.client import SealedClient
 from runner.perimeter.task import Outcome
@@ -47,6 +47,7 @@ class AgentLoop:
         self._budget = budget or Budget()
         self._on_event = on_event
 
+    @raises_bare_here
     def run(self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None) -> RunResult:
         """Do what `goal` asks and return what came of it; blocks. See `arun`.
 

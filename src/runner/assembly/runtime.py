@@ -46,6 +46,7 @@ from runner.kernel.errors import (
     SealError,
     TraceError,
     TraceUnavailable,
+    raises_bare_here,
 )
 from runner.kernel.ports import Approver, Backend, SaltStore, SecondOpinion, Signer, Tool
 from runner.perimeter.client import SealedClient
@@ -72,6 +73,7 @@ class EndedBook:
     pin: Path
 
 
+@raises_bare_here
 def open_profile(
     named: str | Path,
     *,

@@ -26,7 +26,7 @@ from runner.kernel.web import is_host, is_plain_path
 _NAME: Final = NAME_FORM
 _WORD: Final = r"^[A-Za-z0-9][A-Za-z0-9_.:@/+-]{0,127}$"
 _CLASSIFIER: Final = r"^(rules-only|local:[A-Za-z0-9][A-Za-z0-9_.:@/-]{0,93})$"
-_CREDENTIAL: Final = r"^(env|file):.+$"
+_CREDENTIAL: Final = r"^(env:[A-Z_][A-Z0-9_]*|file:.+)$"
 _CUSTODY: Final = r"^(file|keyring|process:.+)$"
 _HEADER: Final = r"^[A-Za-z][A-Za-z0-9-]{0,63}$"
 _TAKEN: Final = frozenset(
@@ -307,7 +307,7 @@ _FORMS: Final[Mapping[str, str]] = {
     _WORD: "use letters, digits and . _ : @ / + -, a letter or digit first, at most 128 and no spaces",
     _CLASSIFIER: "write rules-only, or local:NAME with the name of a model",
     _CUSTODY: "write file, keyring, or process:SOCKET with the socket of `akaion keys serve`",
-    _CREDENTIAL: "write env:NAME or file:PATH, never the key itself",
+    _CREDENTIAL: "write env:NAME, a variable's name in capitals, or file:PATH, never the key itself",
     _HEADER: "write the name of a header, such as X-Api-Key",
 }
 """What to write instead of a text that does not have the form of its field, by that form."""

@@ -182,6 +182,23 @@ def raises_bare(work: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, A
         try:
             return await work(*args, **kwargs)
         except Exception as error:  # noqa: BLE001 - whatever it is, the frames it passed stay here
-            raise bare(error) from None
+            raised = bare(error)
+        del args, kwargs  # what it was given shows in no frame either, its own included
+        raise raised from None
+
+    return seam
+
+
+def raises_bare_here(work: Callable[P, T]) -> Callable[P, T]:
+    """Return `work`, which awaits nothing, raising what it raises bare. See `raises_bare`."""
+
+    @wraps(work)
+    def seam(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return work(*args, **kwargs)
+        except Exception as error:  # noqa: BLE001 - as above
+            raised = bare(error)
+        del args, kwargs
+        raise raised from None
 
     return seam

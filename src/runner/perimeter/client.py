@@ -16,7 +16,14 @@ import anyio.to_thread
 
 from runner.kernel.capabilities import Capabilities, tiers_for
 from runner.kernel.decisions import Allowed, Denied, Redacted
-from runner.kernel.errors import BackendError, EgressDenied, ReplyInvalid, SealError, raises_bare
+from runner.kernel.errors import (
+    BackendError,
+    EgressDenied,
+    ReplyInvalid,
+    SealError,
+    raises_bare,
+    raises_bare_here,
+)
 from runner.kernel.inference import InferenceReply, InferenceRequest, Usage, WireRequest, WrittenCall
 from runner.kernel.labels import DataClass, join_labels
 from runner.kernel.messages import Block, BlockKind, JsonObject, ToolCall, ToolSpec
@@ -199,6 +206,7 @@ class SealedClient(Sealed):
         """The perimeter that sealed this client, to be compared by identity only."""
         return self._boundary
 
+    @raises_bare_here
     def task(self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None) -> Opening:
         """Return the opening of a task for what the user asked, inside this client's perimeter.
 

@@ -12,7 +12,7 @@ from typing import Final, final
 
 from runner.kernel.capabilities import UNPROBED, Capabilities
 from runner.kernel.decisions import Denied, Release, Span
-from runner.kernel.errors import PerimeterError, SealError
+from runner.kernel.errors import PerimeterError, SealError, raises_bare_here
 from runner.kernel.inference import WireRequest
 from runner.kernel.labels import DataClass, Label
 from runner.kernel.messages import JsonObject
@@ -128,6 +128,7 @@ class Perimeter:
                 )
         return SealedTools(_WITNESS, self, by_name)
 
+    @raises_bare_here
     def task(self, goal: str, *, data_class: DataClass | None = None, matter: str | None = None) -> Opening:
         """Return the opening of a task for what the user asked, closed on record however it ends.
 

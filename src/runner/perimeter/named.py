@@ -96,6 +96,12 @@ def is_named(value: Json, said: str) -> bool:
             return False
 
 
+def forget_named() -> None:
+    """Forget every text that was read here: what a user said lives no longer than the task (I12)."""
+    for kept in (_spaced, _numbers, _times, _days):
+        kept.cache_clear()
+
+
 def spelling_of(url: Url, said: str) -> str | None:
     """Return how `said` names the page at `url`; None if it does not."""
     return next((spelling for spelling in url.spellings if is_named(spelling, said)), None)

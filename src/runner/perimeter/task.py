@@ -15,7 +15,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal, TypeAlias
 
-from runner.kernel.errors import ClassifierFault, SealError
+from runner.kernel.errors import ClassifierFault, SealError, raises_bare_here
 from runner.kernel.inference import InferenceRequest
 from runner.kernel.labels import BOTTOM, DataClass, Integrity, Label, join_labels
 from runner.kernel.messages import Block, BlockKind, JsonObject, Media, ToolCall
@@ -27,6 +27,7 @@ from runner.perimeter.declassify import Clearances, Cover, class_outside, left_o
 from runner.perimeter.finding import ask_classifier
 from runner.perimeter.fixed import exact_bytes, exact_text
 from runner.perimeter.known import Ledger
+from runner.perimeter.named import forget_named
 from runner.perimeter.redact import Redactor, Unredactable
 from runner.perimeter.rewrite import RedactedRequest, redact_request
 from runner.perimeter.trace import records
@@ -192,10 +193,12 @@ class Task:
         """Return the class of what is found in `text` outside of `regions`; raise as the classifier."""
         return class_outside(text, regions, self._classifier, self._echo)
 
+    @raises_bare_here
     def instruction(self, text: str) -> Block:
         """Return a block for text that the runner or the embedding program wrote itself."""
         return self.mint(BlockKind.INSTRUCTION, text, Label(integrity=Integrity.USER))
 
+    @raises_bare_here
     def foreign(self, text: str, *, declared: DataClass, source: str) -> Block:
         """Return a block for text that other code of the embedding program brought in: nobody vouches for it.
 
@@ -205,6 +208,7 @@ class Task:
         label = Label(declared=declared, integrity=Integrity.UNTRUSTED, sources=sources)
         return self.mint(BlockKind.FOREIGN, text, label)
 
+    @raises_bare_here
     def media(
         self, data: bytes, mime: str, *, data_class: DataClass | None = None, source: str = "media"
     ) -> Block:
@@ -226,6 +230,7 @@ class Task:
         block = Block(id=self._trace.mint_block(), kind=BlockKind.FOREIGN, text="", label=label, media=media)
         return self._put_on_record(block, residue=label, payload=media.data)
 
+    @raises_bare_here
     def derive(self, text: str, inputs: Sequence[Block]) -> Block:
         """Return a block made of pieces of `inputs` (at least one): a cut, a quote, a page of them.
 
@@ -423,6 +428,7 @@ class Task:
             self._trace.append(records.TaskEnd(outcome=outcome), task=self.id)
             self._trace.barrier()
         finally:
+            forget_named()
             if self.redactor is not None:
                 self.redactor.forget()
 

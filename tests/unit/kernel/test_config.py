@@ -4,6 +4,7 @@
 Profiles are read with `read_profile` and judged with `parse_config`, as assembly does it.
 """
 
+import json
 from collections.abc import Callable
 from typing import TypeAlias
 
@@ -353,9 +354,21 @@ def test_i12_a_key_written_where_its_place_belongs_is_not_quoted(mistakes: Mista
     [mistake] = mistakes(f"profile: attached\n{REMOTE}    credential: sk-12345\n")
     assert (mistake.where, mistake.fix) == (
         "inference.remote.credential",
-        "write env:NAME or file:PATH, never the key itself",
+        "write env:NAME, a variable's name in capitals, or file:PATH, never the key itself",
     )
     assert "sk-12345" not in str(mistake)
+
+
+@pytest.mark.parametrize("key", ["ghp_aB3dE5fG7hJ9kL1m", "sk-12345", "0A1B", "A B", "A=B", "", "A\nB"])
+def test_i12_what_is_no_name_of_a_variable_is_not_quoted(key: str, mistakes: Mistakes) -> None:
+    """A key that was pasted behind `env:` stood in the error that said that no such variable is set."""
+    [mistake] = mistakes(f"profile: attached\n{REMOTE}    credential: {json.dumps('env:' + key)}\n")
+    assert mistake.where == "inference.remote.credential"
+    assert not key or key not in str(mistake)
+
+
+def test_a_variable_has_a_name_in_capitals(judged: Callable[..., Config]) -> None:
+    assert judged(f"profile: attached\n{REMOTE}    credential: env:_MY_KEY2\n").inference.remote is not None
 
 
 def test_no_mistake_speaks_python(mistakes: Mistakes) -> None:

@@ -6,6 +6,7 @@ import builtins
 import inspect
 import re
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 
 import anyio
@@ -117,6 +118,30 @@ def test_i12_what_reaches_a_program_shows_no_frame_and_no_cause_but_where_it_was
     assert "_fails" not in frames
     (note,) = error.__notes__
     assert re.fullmatch(r"raised in .*:\d+", note)
+
+
+def test_i12_no_frame_shows_what_a_call_was_given() -> None:
+    """Not even that of the seam: a traceback with locals would show its arguments."""
+
+    def fails(said: str) -> None:
+        raise errors.MediaError(f"wrong, of {len(said)} characters")
+
+    async def fails_later(said: str) -> None:
+        fails(said)
+
+    here, later = errors.raises_bare_here(fails), errors.raises_bare(fails_later)
+    calls: tuple[Callable[[str], object], ...] = (
+        lambda word: here(word.lower()),
+        lambda word: anyio.run(lambda: later(word.lower())),
+    )
+    for call in calls:
+        with pytest.raises(errors.MediaError) as caught:
+            call("THE SECRET")
+        format_ = traceback.TracebackException.from_exception
+        shown = "".join(format_(caught.value, capture_locals=True).format())
+        assert "in seam" in shown
+        assert "THE SECRET" in shown, "the frames of this test are shown"
+        assert "the secret" not in shown
 
 
 def test_i12_a_cancellation_passes_untouched() -> None:

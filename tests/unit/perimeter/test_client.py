@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """P1, I4, I8, I9, I12: the order and the record of one inference."""
 
+import traceback
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -273,3 +274,24 @@ async def test_i12_no_content_reaches_the_trace(make_world: Any) -> None:
     assert CANARY not in repr(task)
     assert CANARY not in repr(task.goal)
     assert CANARY not in repr(world.backend.transport.sent[0])
+
+
+def test_i12_what_a_program_is_raised_shows_nothing_that_it_gave(make_world: Any) -> None:
+    """Media, texts and matters stand in the frames below; a traceback with locals would show them."""
+    world = make_world()
+    with world.perimeter.task("q") as task:
+        calls: tuple[Callable[[str], object], ...] = (
+            lambda word: task.media(word.encode(), "bad type"),
+            lambda word: task.derive(word, []),
+            lambda word: task.foreign([word], declared=DataClass.C1, source="x"),
+            lambda word: task.instruction([word]),
+            lambda word: world.client.task("q", matter=word),
+            lambda word: world.perimeter.task([word]),
+        )
+        for call in calls:
+            with pytest.raises(Exception, match=r".") as caught:
+                call(CANARY.upper())
+            shown = traceback.TracebackException.from_exception(caught.value, capture_locals=True)
+            below = [frame for frame in shown.stack if "/tests/" not in frame.filename]
+            assert [frame.name for frame in below][-1:] == ["seam"]
+            assert not any(CANARY.upper() in str(frame.locals) for frame in below)

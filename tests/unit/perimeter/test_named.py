@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from runner.perimeter import named
 from runner.perimeter.named import is_named
 
 SAID = (
@@ -230,3 +231,12 @@ def test_a_value_is_sought_in_linear_time(value: Any, said: str) -> None:
     begun = process_time()
     assert not is_named(value, said)
     assert process_time() - begun < 5
+
+
+def test_i12_what_was_read_here_is_forgotten_with_its_task(make_world: Any) -> None:
+    kept = [each for each in vars(named).values() if hasattr(each, "cache_info")]
+    with make_world().perimeter.task(SAID) as task:
+        for value in ("2025-03-03T09:30", 98.7, "Marco"):
+            assert is_named(value, task.ledger.known(task.mark).said)
+        assert all(each.cache_info().currsize for each in kept)
+    assert [each.cache_info().currsize for each in kept] == [0, 0, 0, 0]
