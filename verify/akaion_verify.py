@@ -721,6 +721,9 @@ Report = Callable[[str, Optional[int]], None]  # a reason code and the seq it sh
 class Scope:
     """What is remembered about one task until its end, or about the entries without a task."""
 
+    start: str = "C0"  # the class of the task_start
+    mark: str = "C0"  # the highest class this task has seen; nothing lowers it while the task lasts
+    matters: int = 0  # how many matters this task was opened for or let in to
     counts: Dict[str, int] = field(default_factory=dict)
     decisions: Dict[str, Body] = field(default_factory=dict)
     approvals: Dict[str, Body] = field(default_factory=dict)
@@ -734,18 +737,11 @@ class Scope:
     blocks: Dict[str, Body] = field(default_factory=dict)  # the classify of each block, in order
     made: Dict[str, List[str]] = field(default_factory=dict)  # block -> the blocks it was made from
     replies: Dict[str, str] = field(default_factory=dict)  # block -> the backend that said it by approval
-    start: str = "C0"  # the class of the task_start
-    mark: str = "C0"  # the highest class this task has seen; nothing lowers it while the task lasts
-    matters: int = 0  # how many matters this task was opened for or let in to
 
 
 LOWERING_RULES = ("redact-detected",)
 LOWERED_AS = {"redacted": "rule", "allowed": "approval"}  # what lowers a send of this decision
-OPINION_CLASS = {  # the least class of a block of which a second opinion said this (S13)
-    "none": "C0",
-    "person": "C2",
-    **dict.fromkeys(("health", "judicial", "secrecy", "credential", "fault"), "C3"),
-}
+OPINION_CLASS = {"none": "C0", "person": "C2"}  # the least class by the opinion; else C3 (S13)
 
 
 EDGES = " ".join(f"s{number}?=count e{number}?=count" for number in range(14))
@@ -847,7 +843,7 @@ def policy_answer(grants: Dict[str, Body], body: Body) -> Tuple[str, str]:
 
 @dataclass
 class Rules:
-    """The rules over one log. Every entry and seal is shown to it once, in order."""
+    """The rules over one log. Every entry that a seal covers is shown to it once, in order."""
 
     header: Body
     report: Report  # receives each broken rule
@@ -858,24 +854,18 @@ class Rules:
     classes: Dict[str, str] = field(default_factory=dict)  # of classified blocks
     floors: Dict[str, str] = field(default_factory=dict)  # least class of produced blocks
     entries: int = 0
-    unsealed: int = 0
     last_seal: int = 0
-
-    def seal(self, seq: int) -> None:
-        """Take note of a valid seal."""
-        self.last_seal, self.unsealed = seq, 0
 
     def entry(self, record: Body) -> None:
         """Judge one entry against those before it."""
         kind, seq, task, body = record["kind"], record["seq"], record.get("task"), record["body"]
         self.entries += 1
-        self.unsealed += 1
-        if self.unsealed > self.header["seal_every"]:
+        if seq - self.last_seal > self.header["seal_every"]:
             self.report("seal-overdue", seq)
         if kind == "task_start":
             if task in self.tasks or task in self.ended:
                 self.report("task-reused", seq)
-            self.tasks[task] = Scope()
+            self.tasks[task] = Scope(body["class"], body["class"], len(body.get("matters", [])))
         scope = self.tasks.get(task)
         if scope is None:
             self.report("task-not-open", seq)
@@ -892,11 +882,6 @@ class Rules:
         if body["name"] not in self.header["backends"]:
             self.report("backend-unlisted", seq)
         self.backends[body["name"]] = body["locality"]
-
-    def _task_start(self, _seq: int, _ts: int, scope: Scope, body: Body) -> None:
-        scope.mark = max(scope.mark, body["class"])
-        scope.start = body["class"]
-        scope.matters = len(body.get("matters", []))
 
     def _task_end(self, seq: int, _ts: int, scope: Scope, body: Body) -> None:
         if body["counts"] != scope.counts:
@@ -932,7 +917,7 @@ class Rules:
             self.report("parts-differ", seq)
         if body["classifier"] not in ("rules-only", self.header["classifier"]):
             self.report("classifier-unlisted", seq)
-        if body["class"] < OPINION_CLASS[body.get("opinion", "none")]:
+        if body["class"] < OPINION_CLASS.get(body.get("opinion", "none"), "C3"):
             self.report("opinion-too-low", seq)
         if body["class"] < max(self._join(seq, body["inputs"]), self.floors.get(block, "C0")):
             self.report("class-too-low", seq)
@@ -1148,12 +1133,12 @@ MAX_RECORDS = 100_000
 class Findings:
     """What has been learned about the book so far."""
 
-    reasons: Dict[str, Tuple[Optional[int], Optional[int]]] = field(default_factory=dict)  # code -> log, seq
+    reasons: Dict[str, Body] = field(default_factory=dict)  # by code, with the place where it shows
     through: Optional[Dict[str, object]] = None
     headers: List[Body] = field(default_factory=list)
     interrupted: List[int] = field(default_factory=list)
-    entries: int = 0
-    seals: int = 0
+    # Entries are those that a seal of their log covers: only they are judged. The other lines are unsealed.
+    counts: Dict[str, int] = field(default_factory=lambda: {"entries": 0, "seals": 0, "unsealed": 0})
     egress: Dict[str, int] = field(default_factory=lambda: {"allowed": 0, "denied": 0, "redacted": 0})
     declassified: Dict[str, int] = field(default_factory=lambda: {"approval": 0, "rule": 0})
     lowering_rules: Set[str] = field(default_factory=set)
@@ -1165,7 +1150,7 @@ class Findings:
 
     def add(self, code: str, log: Optional[int] = None, seq: Optional[int] = None) -> None:
         """Keep a reason, at the first place where it shows."""
-        self.reasons.setdefault(code, (log, seq))
+        self.reasons.setdefault(code, {"code": code, "log": log, "seq": seq})
 
 
 @dataclass
@@ -1211,28 +1196,31 @@ def read_lines(file: BinaryIO, log: Log) -> Iterator[bytes]:
 
     Raises `Fault` with `line-too-long`, and `OSError`.
     """
-    line = file.readline(MAX_LINE + 2)
-    while line.endswith(b"\n"):
-        yield line[:-1]
-        line = file.readline(MAX_LINE + 2)
-    digest = hashlib.sha256()
-    while line:
-        digest.update(line)
-        log.torn_bytes += len(line)
-        line = file.readline(MAX_LINE)
-        if line.endswith(b"\n"):
+    torn = hashlib.sha256()
+    for part in iter(lambda: file.readline(MAX_LINE + 2), b""):
+        if not part.endswith(b"\n"):
+            torn.update(part)
+            log.torn_bytes += len(part)
+        elif log.torn_bytes:
             raise Fault("line-too-long")
-    log.torn_sha256 = digest.hexdigest()
+        else:
+            yield part[:-1]
+    log.torn_sha256 = torn.hexdigest()
 
 
 @dataclass
 class Reader:
-    """Reads one log: chain, tree, shapes, seals, and the rules of step 7."""
+    """Reads one log: chain, tree, shapes, seals, and the rules of step 7.
+
+    The structure of a line is judged at once. What an entry means waits for the seal that covers it: anybody
+    who can write to the file can add lines after the last seal, and nothing was done on their account.
+    """
 
     book: Book
     log: Log
     key: Optional[Key] = None
     rules: Optional[Rules] = None
+    waiting: List[Body] = field(default_factory=list)  # the entries since the last seal
 
     def report(self, code: str, seq: Optional[int]) -> None:
         """Keep a broken rule and read on."""
@@ -1255,13 +1243,13 @@ class Reader:
         # 8.2 a seal is checked by itself, an entry against its log
         if kind == "seal":
             self._check_seal(record["note"], seq)
-            findings.seals += 1
+            findings.counts["seals"] += 1
         else:
             if record["ts"] < log.ts:
                 raise Fault("time-backwards")
             log.ts = record["ts"]
-            findings.entries += 1
             self._entry(record)
+            self.waiting.append(record)
         # 8.3 only then it is part of the tree
         leaf = leaf_hash(line)
         log.tree.append(leaf)
@@ -1286,7 +1274,8 @@ class Reader:
             raise Fault("seal-empty")
 
     def _entry(self, record: Body) -> None:
-        kind, seq, body = record["kind"], record["seq"], record["body"]
+        """Take an entry's place in the structure. Raises `Fault`."""
+        kind, body = record["kind"], record["body"]
         if kind == "header":
             self._header(body)
             policy = self.book.policies.get(body["policy_digest"])
@@ -1294,16 +1283,33 @@ class Reader:
         elif kind == "recovery":
             self._recovery(body)
         elif kind == "close":
-            self.log.closed_at = seq
+            self.log.closed_at = record["seq"]
+
+    def _judge(self, record: Body, rules: Rules) -> None:
+        """Count an entry that a seal covers, and hold it against the rules."""
+        findings, kind, body = self.book.findings, record["kind"], record["body"]
+        findings.counts["entries"] += 1
+        if kind == "header":
+            self._declared(body)
+        elif kind == "recovery":
+            self.log.recovered = True
         elif kind == "egress":
-            self.book.findings.egress[body["decision"]] += 1
+            findings.egress[body["decision"]] += 1
             if body["decision"] != "denied":
-                self.book.findings.localities.add(body["locality"])
+                findings.localities.add(body["locality"])
         elif kind == "declassify":
-            self.book.findings.declassified["rule" if "rule" in body else "approval"] += 1
-            self.book.findings.lowering_rules |= {body["rule"]} if "rule" in body else set()
-        if self.rules is not None:
-            self.rules.entry(record)
+            findings.declassified["rule" if "rule" in body else "approval"] += 1
+            findings.lowering_rules |= {body["rule"]} if "rule" in body else set()
+        rules.entry(record)
+
+    def _declared(self, body: Body) -> None:
+        if not body["verifiable"]:
+            self.report("unverifiable", 0)
+        if self.book.policies and body["policy_digest"] not in self.book.policies:
+            self.report("policy-differs", 0)
+        if any(SUCCESSION in earlier for earlier in self.book.findings.headers[-1:]):
+            self.report("after-succession", 0)
+        self.book.findings.headers.append(body)
 
     def _header(self, body: Body) -> None:
         book, log = self.book, self.log
@@ -1322,15 +1328,8 @@ class Reader:
         if key.public in book.keys or (book.pin is not None and key.public == book.pin.public):
             raise Fault("key-reused")
         self._check_prev_log(body.get("prev_log"))
-        if not body["verifiable"]:
-            self.report("unverifiable", 0)
-        if book.policies and body["policy_digest"] not in book.policies:
-            self.report("policy-differs", 0)
-        if any(SUCCESSION in earlier for earlier in book.findings.headers[-1:]):
-            self.report("after-succession", 0)
         self.key, book.name = key, name
         book.keys.add(key.public)
-        book.findings.headers.append(body)
 
     def _check_prev_log(self, stated: Optional[Body]) -> None:
         before, found = self.book.before, stated
@@ -1348,7 +1347,6 @@ class Reader:
             rest = (body["torn_bytes"], body["torn_sha256"], body["unsealed_kept"])
             if before.complete() or rest != (before.torn_bytes, before.torn_sha256, before.unsealed()):
                 raise Fault("recovery-differs")
-        self.log.recovered = True
 
     def _check_seal(self, note: str, seq: int) -> None:
         if self.key is None or self.rules is None:
@@ -1361,8 +1359,10 @@ class Reader:
             distrust = check_device(device, signature, text, self.book.pin)
             if distrust is not None:
                 self.report(distrust, 1)
-        self.rules.seal(seq)
-        self.log.last_seal = seq
+        for record in self.waiting:
+            self._judge(record, self.rules)
+        self.waiting.clear()
+        self.log.last_seal = self.rules.last_seal = seq
         log = {"log": self.log.number, "log_id": self.log.log_id}
         self.book.findings.through = {**log, "seq": seq, "size": seq, "root": root.hex()}
 
@@ -1424,6 +1424,8 @@ class Book:
         for number in sorted(logs):
             if number - 1 not in logs and number > min(logs):
                 self.findings.add("log-missing", number - 1)
+                self._leave_open(self.before)
+                self.before = None
             if not self._read_log(Log(number, logs[number][-38:-6])):
                 break
         self._leave_open(self.before)
@@ -1458,16 +1460,13 @@ class Book:
 
     def _read_log(self, log: Log) -> bool:
         """Read one log; say whether the next one can be judged."""
-        before = self.before
-        if before is not None and before.number != log.number - 1:
-            self._leave_open(before)
-            before = self.before = None
-        fault = self._read_lines(log)
+        before, fault = self.before, self._read_lines(log)
         if before is not None and log.recovered and before.last_seal is not None:
             self.findings.interrupted.append(before.number)
         else:
             self._leave_open(before)
         self.before = None if fault else log
+        self.findings.counts["unsealed"] += log.unsealed()
         if fault:
             self.findings.add(fault, log.number, log.tree.size)
         return fault is None
@@ -1543,7 +1542,8 @@ def write_state(path: Path, report: Dict[str, Any]) -> None:
         return
     state = {"format": "akaion-state/1", "book": report["book"], **seen}
     fresh = path.with_name(path.name + ".new")
-    with fresh.open("w", encoding="ascii", newline="\n") as file:
+    fresh.unlink(missing_ok=True)  # a pipe or a link that stands there is not written through
+    with fresh.open("x", encoding="ascii", newline="\n") as file:
         file.write(json.dumps(state, sort_keys=True, separators=(",", ":")) + "\n")
         file.flush()
         os.fsync(file.fileno())
@@ -1655,7 +1655,6 @@ def worst_first(codes: Sequence[str]) -> Tuple[str, List[str]]:
 def report_of(findings: Findings, policies: Dict[str, Policy], *, pinned: bool) -> Dict[str, object]:
     """Turn findings into the report: verdict, reasons, what was seen, what is not claimed."""
     verdict, codes = worst_first(list(findings.reasons))
-    found = [(code, findings.reasons[code]) for code in codes]
     headers, anchors = findings.headers, findings.anchors
     claims = [*NOT_CLAIMED, *([] if findings.covered else [ANCHORED if anchors else NOT_ANCHORED])]
     replayed = {digest for digest, policy in policies.items() if policy.grants is not None}
@@ -1664,7 +1663,7 @@ def report_of(findings: Findings, policies: Dict[str, Policy], *, pinned: bool) 
     return {
         "verdict": verdict,
         "exit": EXIT_CODES[verdict],
-        "reasons": [{"code": code, "log": log, "seq": seq} for code, (log, seq) in found],
+        "reasons": [findings.reasons[code] for code in codes],
         "book": headers[0]["origin"].rpartition("/")[0] if headers else None,
         "verified_through": findings.through,
         "seen": findings.seen,
@@ -1679,8 +1678,7 @@ def report_of(findings: Findings, policies: Dict[str, Policy], *, pinned: bool) 
         "host_tools": [{"name": name, "trusted": trusted} for name, trusted in sorted(tools)],
         "verifiable": all(header["verifiable"] for header in headers) if headers else None,
         "logs": len(headers),
-        "entries": findings.entries,
-        "seals": findings.seals,
+        **findings.counts,
         "interrupted": findings.interrupted,
         "egress": findings.egress,
         "declassified": findings.declassified,
@@ -1689,14 +1687,8 @@ def report_of(findings: Findings, policies: Dict[str, Policy], *, pinned: bool) 
     }
 
 
-REPLAYED = {True: "its decisions were repeated", False: "not repeated: no file was given"}
+REPLAYED = {True: "its decisions were repeated as far as verified", False: "not repeated: no file was given"}
 TRUSTED = {True: "vouched for by the profile", False: "untrusted"}
-
-
-def describe_lowerings(declassified: Dict[str, int], rules: List[str]) -> str:
-    """Say how often a person, or a rule, decided that a lower class will do."""
-    named = f" ({', '.join(rules)})" if rules else ""
-    return f"{declassified['rule']} by a rule{named}, {declassified['approval']} by an approval"
 
 
 def describe_voucher(report: Dict[str, Any]) -> str:
@@ -1722,6 +1714,8 @@ def describe(report: Dict[str, Any]) -> str:
     """Return the report in plain words; ASCII, since every word in it is of the profile's vocabulary."""
     through, egress, anchors = report["verified_through"], report["egress"], report["anchors"]
     policies, tools = report["policies"].items(), report["host_tools"]
+    lowered, rules = report["declassified"], ", ".join(report["lowering_rules"])
+    named = rules and f" ({rules})"
     lines = [f"{report['verdict']} (exit {report['exit']})"]
     for reason in report["reasons"]:
         place = "".join(f", {part} {reason[part]}" for part in ("log", "seq") if reason[part] is not None)
@@ -1732,6 +1726,7 @@ def describe(report: Dict[str, Any]) -> str:
         "Checked for": "bytes, chain, tree, signatures, order, and rules S1-S14 (S6 and S10 if asked)",
         "Rules explained in": "section 9 of contracts/trace/v1/README.md, the format akaion-trace/1",
         "Verified through": "log {log}, seq {seq}, root {root}".format(**through) if through else "nothing",
+        "Under no seal": "{unsealed} lines; nobody vouches for any, no rule was applied".format(**report),
         "Vouched for by": describe_voucher(report),
         "Device keys named": ", ".join(report["device_keys"]) or "none",
         "Anchors": "; ".join(describe_anchor(anchor) for anchor in anchors) or "none",
@@ -1740,7 +1735,7 @@ def describe(report: Dict[str, Any]) -> str:
         "Declared": f"custody {report['custody']}, enforcement {report['enforcement']}",
         "Host tools": ", ".join(f"{tool['name']} ({TRUSTED[tool['trusted']]})" for tool in tools) or "none",
         "Sends": ", ".join(f"{count} {decision}" for decision, count in egress.items()),
-        "Classes lowered": describe_lowerings(report["declassified"], report["lowering_rules"]),
+        "Classes lowered": f"{lowered['rule']} by a rule{named}, {lowered['approval']} by an approval",
         "Localities used": ", ".join(report["localities"]) or "none",
         "Interrupted, accounted for": ", ".join(map("log {}".format, report["interrupted"])) or "none",
     }
@@ -1790,11 +1785,11 @@ PROOF = record_of("format=akaion-proof/1 header=text certificate=text line=text 
 PROOF_HEAD = "c2sp.org/tlog-proof@v1"
 
 
-def read_log(folder: Path, number: int) -> Optional[List[bytes]]:
-    """Return the whole lines of log `number`, or None if there is none. Raises `Fault` and `OSError`."""
+def read_log(folder: Path, number: int) -> List[bytes]:
+    """Return the whole lines of log `number`, none if there is none. Raises `Fault` and `OSError`."""
     name = find_logs(folder, Findings()).get(number)
     if name is None:
-        return None
+        return []
     with open_regular(folder / name, getattr(os, "O_NOFOLLOW", 0)) as file:
         return list(read_lines(file, Log(number, name[-38:-6])))
 
@@ -1814,7 +1809,7 @@ def prove(folder: Path, number: int, seq: int) -> Optional[Dict[str, str]]:
     It holds the line, a C2SP tlog-proof of it up to the next seal, and what vouches for the log's key: the
     header and the first seal's note. It is checked by `check`, not here. Raises `Fault` and `OSError`.
     """
-    lines = read_log(folder, number) or []
+    lines = read_log(folder, number)
     first, seal = next_seal(lines, 0), next_seal(lines, seq) if seq >= 0 else None
     if first is None or seal is None:
         return None
@@ -1835,9 +1830,8 @@ def parse_proof(text: str) -> Tuple[int, List[bytes], str]:
     first, *rest = head.split("\n")
     index = re.fullmatch(r"index (0|[1-9][0-9]{0,5})", rest[0]) if rest else None
     path = [parse_base64(line) or b"" for line in rest[1:]]
-    if first != PROOF_HEAD or not blank or index is None:
-        raise Fault("proof-malformed")
-    if len(path) > 17 or any(len(step) != 32 for step in path):
+    hashes = len(path) <= 17 and all(len(step) == 32 for step in path)
+    if first != PROOF_HEAD or not blank or index is None or not hashes:
         raise Fault("proof-malformed")
     return int(index.group(1)), path, note
 
@@ -1877,35 +1871,46 @@ def check_proof(document: object, pin: Optional[Key]) -> Tuple[Body, Optional[st
 def compare(first: Path, second: Path, *, vouched: bool) -> Tuple[str, Optional[Tuple[int, int]]]:
     """Return how two books relate, and where they part: log and seq.
 
-    `nothing`, if one holds no log; `unrelated`, if logs of one number have two ids, as in two books that
-    one device keeps; `same`; `continues`, if one is the beginning of the other; `forked`, if a line that both
-    have sealed is not the same in both; `differs`, if it is not sealed in both, or `vouched` is false. This
-    compares lines: `vouched` says that both books hold by themselves and the pinned device certified them.
-    Raises `Fault` and `OSError`.
+    `nothing`, if one holds no log; `disjoint`, if they have no log number in common; `same`; `continues`, if
+    one has all that the other has, and more; `overlaps`, if each has more. Where they part: `unrelated`, if
+    logs of one number have two ids and do not follow one log, as in two books that one device keeps;
+    `forked`, if both have sealed what stands there, be it a line or the next log; `differs`, if not both
+    have, or `vouched` is false. This compares lines: `vouched` says that both books hold by themselves and
+    the pinned device certified them. Raises `Fault` and `OSError`.
     """
-    names = [find_logs(folder, Findings()) for folder in (first, second)]
-    numbers = [set(each) for each in names]
-    if not all(numbers):
-        return "nothing", None
-    word = "same"
-    for number in sorted(numbers[0] & numbers[1]):
-        ours, theirs = read_log(first, number) or [], read_log(second, number) or []
-        if names[0][number] != names[1][number]:
-            return "unrelated", (number, 0)
-        for seq, (one, two) in enumerate(zip(ours, theirs)):
-            if one != two:
-                sealed = next_seal(ours, seq - 1) and next_seal(theirs, seq - 1)
-                return "forked" if sealed and vouched else "differs", (number, seq)
-        if len(ours) != len(theirs):
-            word = "continues"
-    return ("same" if numbers[0] == numbers[1] and word == "same" else "continues"), None
+    folders = (first, second)
+    names = [find_logs(folder, Findings()) for folder in folders]
+    common = names[0].keys() & names[1].keys()
+    if not all(names) or not common:
+        return "disjoint" if all(names) else "nothing", None
+    more = [each.keys() > common for each in names]
+    for number in sorted(common):
+        logs = [read_log(folder, number) for folder in folders]
+        if names[0][number] != names[1][number] and number - 1 not in common:
+            heads = [parse_record(parse_line(line), None) for log in logs for line in log[:1]]
+            stated = [head.get("body", {}).get("prev_log", {}).get("id") for head in heads]
+            if not any(stated) or stated[0] != stated[-1]:
+                return "unrelated", (number, 0)
+        pairs = enumerate(itertools.zip_longest(*logs))
+        seq = next((at for at, (one, two) in pairs if one != two), None)
+        if seq is None:
+            continue
+        goes_on = [seq < len(log) or number + 1 in each for log, each in zip(logs, names)]
+        if all(goes_on):
+            later = [log + read_log(folder, number + 1) for log, folder in zip(logs, folders)]
+            sealed = all(next_seal(lines, seq - 1) for lines in later)
+            return "forked" if sealed and vouched else "differs", (number, seq)
+        more[goes_on.index(True)] = True
+    return ("same", "continues", "overlaps")[sum(more)], None
 
 
 RELATIONS = {
     "nothing": "at least one of the two folders holds no log that can be read",
+    "disjoint": "the two have no log number in common, so nothing can be said of how they relate",
     "unrelated": "these are two books, not two copies of one: a log of the same number has another id",
     "same": "the two hold the same lines",
     "continues": "one is the beginning, or a part, of the other",
+    "overlaps": "what both have is the same, and each has more than the other",
     "differs": "the two part at a line of which at least one copy proves nothing",
     "forked": "the pinned device sealed two stories of one log: no honest writer does, unless an old copy of "
     "its disk was put back and went on",
@@ -1948,7 +1953,7 @@ def main_prove(chosen: argparse.Namespace) -> int:
     except (Fault, OSError, ValueError):
         proof = None
     if proof is None:
-        print(f"{chosen.folder}: no sealed line {chosen.seq} in a log {chosen.log}", file=sys.stderr)
+        print(f"{str(chosen.folder)!a}: no sealed line {chosen.seq} in a log {chosen.log}", file=sys.stderr)
         return EXIT_CODES["INCOMPLETE"]
     print(json.dumps(proof, indent=2))
     return 0
@@ -1971,7 +1976,7 @@ def main_compare(chosen: argparse.Namespace) -> int:
     where = "" if place is None else f" (log {place[0]}, seq {place[1]})"
     print(f"{verdict} (exit {EXIT_CODES[verdict]})\n{relation}: {RELATIONS[relation]}{where}")
     for folder, report in zip((chosen.folder, chosen.other), reports):
-        print(f"\n{folder}:\n{describe(report)}")
+        print(f"\n{str(folder)!a}:\n{describe(report)}")
     return EXIT_CODES[verdict]
 
 
@@ -1981,9 +1986,8 @@ def main_verify(chosen: argparse.Namespace) -> int:
     try:
         report = verify(chosen.folder, chosen.pin, policies, chosen.state, chosen.witness)
     except Exception:  # noqa: BLE001 - a defect of this program must read as a failure, never as a traceback
-        findings = Findings()
-        findings.add("verifier-fault")
-        report = report_of(findings, {}, pinned=False)
+        fault: Body = {"code": "verifier-fault", "log": None, "seq": None}
+        report = report_of(Findings({"verifier-fault": fault}), {}, pinned=False)
     gone = "" if os.access(chosen.folder, os.F_OK) else f": there is no folder {str(chosen.folder)!a}"
     print(json.dumps(report, indent=2) if chosen.json else describe(report).replace("\n", f"{gone}\n", 1))
     if chosen.state is not None:

@@ -183,6 +183,109 @@ def test_two_sealed_stories_of_one_log_are_a_fork_and_a_failure(
     assert json.loads(capsys.readouterr().out)["parts_at"] == [0, story.seq("b1")]
 
 
+def other_next(log: LogBuilder, *steps: bb.Step) -> LogBuilder:
+    """Another log after `log`: of another id, certified by the same device."""
+
+    class Other(LogBuilder):
+        log_id = bb.hex32("another log")  # type: ignore[assignment]
+        key = bb.secret("another log key")  # type: ignore[assignment]
+
+    return Other(number=log.number + 1, prev_log=log.as_prev()).open().play(list(steps)).close()
+
+
+def test_two_different_logs_after_the_same_one_are_a_fork(
+    folder: Path, log: LogBuilder, copied: Path, pin: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Logs 0 and 1 are the same bytes, and each log 2 says that it follows them."""
+    second = log.next().open().close()
+    for book in (folder, copied):
+        log.write(book)
+        second.write(book)
+    second.next().open().close().write(folder)
+    other_next(second).write(copied)
+    assert [av.verify(each, pin)["verdict"] for each in (folder, copied)] == ["PASS", "PASS"]
+    assert run("compare", folder, copied, "--pin", pin) == 1
+    assert "forked: " in capsys.readouterr().out
+    assert av.compare(folder, copied, vouched=True) == ("forked", (2, 0))
+    assert av.compare(folder, copied, vouched=False) == ("differs", (2, 0))
+    for book in (folder, copied):  # without the log before them, their headers name it
+        for shared in (log, second):
+            (book / shared.name).unlink()
+    assert av.compare(folder, copied, vouched=True) == ("forked", (2, 0))
+
+
+def test_another_log_that_was_never_sealed_is_no_fork(folder: Path, log: LogBuilder, copied: Path) -> None:
+    """No key is needed to write a header."""
+    log.write(copied)
+    log.next().open().close().write(folder)
+    other = other_next(log)
+    other.lines = other.lines[:1]
+    other.write(copied)
+    assert av.compare(folder, copied, vouched=True) == ("differs", (1, 0))
+
+
+def test_a_log_that_went_on_where_the_next_one_says_it_ended_is_a_fork(folder: Path, copied: Path) -> None:
+    story = Story()
+    long = LogBuilder().open().play(story[: story.at("seal4") + 1]).write(folder)
+    short = LogBuilder().open().play(story[: story.at("seal2") + 1]).write(copied)
+    short.next().open().play([short.recovery(), bb.Step("s", "seal")]).close().write(copied)
+    assert av.compare(folder, copied, vouched=True) == ("forked", (0, len(short.lines)))
+    long.lines = [
+        *short.lines,
+        *LogBuilder().open().play(story[: story.at("seal4")]).lines[len(short.lines) :][:1],
+    ]
+    long.write(folder)  # that line has no seal: it may be anybody's
+    assert av.compare(folder, copied, vouched=True) == ("differs", (0, len(short.lines)))
+
+
+def test_one_continues_the_other_only_if_it_has_all_of_it(
+    folder: Path, log: LogBuilder, copied: Path, capsys: pytest.CaptureFixture[str], pin: Path
+) -> None:
+    second = log.next().open().close()
+    third = second.next().open().close().write(copied)
+    assert av.compare(folder, copied, vouched=True) == ("disjoint", None)
+    assert run("compare", folder, copied, "--pin", pin) == 5  # what the second says of itself
+    assert "disjoint: " in capsys.readouterr().out
+    second.write(copied)
+    assert av.compare(folder, copied, vouched=True) == ("disjoint", None)
+    second.write(folder)
+    assert av.compare(folder, copied, vouched=True) == ("overlaps", None)
+    third.write(folder)
+    assert av.compare(folder, copied, vouched=True) == ("continues", None)
+    third.lines = third.lines[:-1]
+    third.write(folder)
+    assert av.compare(folder, copied, vouched=True) == ("overlaps", None)
+    log.write(copied)
+    assert av.compare(folder, copied, vouched=True) == ("continues", None)
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b"\n", b"nothing\n"], ids=["empty", "torn", "blank", "text"])
+@pytest.mark.usefixtures("log")
+def test_a_log_that_holds_nothing_is_compared_too(
+    content: bytes, folder: Path, copied: Path, pin: Path
+) -> None:
+    for name in (LogBuilder().name, LogBuilder().name.replace(LogBuilder().log_id, bb.hex32("another log"))):
+        (copied / name).write_bytes(content)
+        assert run("compare", folder, copied, "--pin", pin) in {1, 2}
+        (copied / name).unlink()
+
+
+def test_the_name_of_a_folder_is_shown_and_does_nothing(
+    log: LogBuilder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A name that clears the screen, or turns the text around, could write another verdict over this one."""
+    named = tmp_path / "\x1b[2J\u202e book"
+    named.mkdir()
+    log.write(named)
+    assert run("compare", named, named) == 3
+    assert run("prove", named, 7, 7) == 2
+    said = capsys.readouterr()
+    for text in (said.out, said.err):
+        assert "\\x1b[2J\\u202e book'" in text
+        assert text.isascii()
+        assert "\x1b" not in text
+
+
 def test_what_is_not_sealed_in_both_is_no_fork(folder: Path, log: LogBuilder, copied: Path) -> None:
     cut = copy.deepcopy(log)
     cut.lines = [*log.lines[:4], b'{"body":1}']

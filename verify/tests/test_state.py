@@ -4,6 +4,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import akaion_verify as av
@@ -185,3 +188,30 @@ def test_a_state_that_cannot_be_written_is_said(
     two_logs(folder)
     assert av.main([str(folder), "--pin", str(pin), "--state", str(tmp_path / "nowhere" / "seen")]) == 0
     assert "the state was not written" in capsys.readouterr().err
+
+
+def test_a_pipe_or_a_link_beside_the_state_is_not_written_through(
+    folder: Path, pin: Path, state: Path, tmp_path: Path
+) -> None:
+    """The fresh state is made beside the old one: what stands there is put away, and never opened."""
+    two_logs(folder)
+    beside, elsewhere = state.with_name(state.name + ".new"), tmp_path / "elsewhere"
+    elsewhere.write_text("mine", encoding="ascii")
+    for stand in (lambda: os.mkfifo(beside), lambda: beside.symlink_to(elsewhere), beside.touch):
+        stand()
+        state.unlink(missing_ok=True)
+        program = [sys.executable, "-I", "-S", av.__file__, folder, "--pin", pin, "--state", state]
+        done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert json.loads(state.read_text(encoding="ascii"))["log"] == 1
+        assert beside not in tmp_path.iterdir()
+    assert elsewhere.read_text(encoding="ascii") == "mine"
+
+
+def test_a_folder_beside_the_state_leaves_it_as_it_was(folder: Path, pin: Path, state: Path) -> None:
+    two_logs(folder)
+    state.with_name(state.name + ".new").mkdir()
+    program = [sys.executable, "-I", "-S", av.__file__, folder, "--pin", pin, "--state", state]
+    done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, state.exists()) == (0, False)
+    assert "the state was not written: " in done.stderr

@@ -287,7 +287,8 @@ def _step(entry: Entry, tools: Mapping[str, str]) -> list[Text | str]:
     decision = entry.word("decision") or entry.word("outcome") or entry.word("status")
     if entry.kind == "approval":
         decision = answer_word(granted=entry.is_set("granted"), by=entry.word("by"))
-    why = (entry.word(name) for name in ("reason", "rule", "tier", "failure", "locality", "by"))
+    why = [entry.word(name) for name in ("reason", "rule", "tier", "failure", "locality", "by")]
+    why += [] if entry.verified else ["not verified"]
     style = "bold red" if decision in {"denied", "deny", "refused", "nobody to ask"} else ""
     return [
         str(entry.seq),

@@ -3,8 +3,9 @@
 
 Owns the bond between the two. The verifier is another process and the book may grow, or be changed, between
 its reading and ours. So the lines read here are hashed again, from the last seal that held back to the first
-log: each header names the root of the log before it. A line counts as verified only if it hangs on that
-chain. Carries I4. Leaves what the entries mean to `run.py`.
+first log: each header names the root of the log before it. A line counts as verified only if it hangs on that
+chain and a seal of its own log covers it: whoever can write to the folder can add lines to an interrupted
+log, and the next header states them too. Carries I4. Leaves what the entries mean to `run.py`.
 """
 
 import re
@@ -124,7 +125,7 @@ def _before(log: ReadLog) -> Seen | None:
 
 
 def _read_log(number: int, path: Path, bound: Seen | None) -> ReadLog:
-    """Return the lines of a log, the first `bound.size` of them verified if they have its root."""
+    """Return the lines of a log; those up to its last seal are verified, if `bound` says what they are."""
     lines = read_file(path).split(b"\n")
     torn = lines.pop()
     size = 0 if bound is None else bound.size
@@ -132,7 +133,9 @@ def _read_log(number: int, path: Path, bound: Seen | None) -> ReadLog:
         raise TraceError(
             f"{path.name} is not what was verified a moment ago: it was changed meanwhile. Fix: ask again"
         )
-    entries = (_entry(number, seq, line, verified=seq < size) for seq, line in enumerate(lines))
+    seals = (seq for seq in reversed(range(size)) if parse_record(lines[seq]).get("kind") == "seal")
+    last = next(seals, -1)
+    entries = (_entry(number, seq, line, verified=seq <= last) for seq, line in enumerate(lines))
     return ReadLog(number=number, entries=tuple(entries), torn=bool(torn))
 
 

@@ -69,7 +69,10 @@ class Send:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One task, from its start to its end. `verified`: every line of it is."""
+    """One task, from its start to its end. `verified`: every line that it is told by is.
+
+    It is told by its verified lines, if it has any: what no seal covers counts for nothing. `entries`: all.
+    """
 
     task: str
     log: int
@@ -193,7 +196,8 @@ def runs_of(log: ReadLog) -> Iterator[Run]:
         yield _run(task, log.header, entries, backends)
 
 
-def _run(task: str, header: Entry, entries: Sequence[Entry], backends: Sequence[Entry]) -> Run:
+def _run(task: str, header: Entry, found: Sequence[Entry], backends: Sequence[Entry]) -> Run:
+    entries = [entry for entry in found if entry.verified] or found
     start, end = entries[0], entries[-1]
     ended = end.kind == "task_end"
     sends = tuple(_sends(entries))
@@ -230,7 +234,7 @@ def _run(task: str, header: Entry, entries: Sequence[Entry], backends: Sequence[
             if entry.kind == "approval"
         ),
         lowered=counted(entry.word("rule") or "approval" for entry in entries if entry.kind == "declassify"),
-        entries=tuple(entries),
+        entries=tuple(found),
     )
 
 

@@ -13,7 +13,15 @@ from runner.adapters.cli.main import main
 from runner.adapters.ledger.book import Ledger, open_ledger
 from runner.adapters.ledger.run import Run, p95, runs_of
 from runner.adapters.ledger.select import Wanted, parse_moment, wanted_runs
+from runner.capability.transport.clock import SystemEntropy
+from runner.capability.transport.logstore import FolderLogStore
 from runner.kernel.errors import TraceError
+from runner.kernel.labels import DataClass
+from runner.perimeter.trace import records as r
+from runner.perimeter.trace.log import HeaderFacts, Trace
+from runner.perimeter.trace.merkle import leaf_hash
+from runner.perimeter.trace.note import device_key_name, vkey
+from runner.testing import FrozenClock, MemorySaltStore, MemorySigner, header_words
 
 GOLDEN = Path(__file__).resolve().parents[4] / "contracts" / "trace" / "v1" / "golden"
 DAY_US = 86_400_000_000
@@ -90,13 +98,71 @@ def test_an_interrupted_run_is_open_and_its_lines_are_verified_by_the_next_log()
     assert after.outcome == "done"
 
 
-def test_i4_lines_after_the_last_seal_are_not_verified_and_so_is_their_run(
-    capsys: pytest.CaptureFixture[str],
+@pytest.mark.parametrize("book", ["broken-off", "interrupted"])
+def test_i4_lines_after_the_last_seal_count_for_nothing_in_their_run(
+    book: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    status, found = listed(capsys, GOLDEN / "broken-off", GOLDEN / "broken-off.pin")
-    assert (status, found["verdict"]) == (2, "INCOMPLETE")
-    assert found["runs"] == []
-    assert len(found["unverified"]) == 1
+    status, found = listed(capsys, GOLDEN / book, GOLDEN / f"{book}.pin")
+    assert (status, found["verdict"]) == ((2, "INCOMPLETE") if book == "broken-off" else (0, "PASS"))
+    assert found["unverified"] == []
+    (log, *_) = reversed(list(golden(book).newest_first()))
+    seals = [entry.seq for entry in log.entries if entry.kind == "seal"]
+    assert found["runs"][0]["last"] == seals[-1] - 1 == log.entries[-1].seq - 3
+    assert [entry.verified for entry in log.entries[-3:]] == [True, False, False]
+
+
+def test_i4_what_anybody_adds_to_an_interrupted_log_is_in_no_number_whoever_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No key is needed to add chained lines after the last seal, and the next honest log states them."""
+    signer, salts, pin = MemorySigner(), MemorySaltStore(), tmp_path / "pin"
+    book, facts = tmp_path / "book", HeaderFacts(**header_words())
+
+    def opened() -> Trace:
+        return Trace.open(
+            store=FolderLogStore(book, tmp_path / "heads" / "it"),
+            signer=signer,
+            salts=salts,
+            clock=FrozenClock(),
+            entropy=SystemEntropy(),
+            facts=facts,
+        )
+
+    trace = opened()
+    task, other = trace.mint_id(), trace.mint_id()
+    trace.append(r.TaskStart(goal_commit="0" * 64, data_class=DataClass.C1), task=task)
+    trace.barrier()
+    pin.write_text(vkey(device_key_name(facts.book), signer.public_key) + "\n", encoding="ascii")
+    (log,) = book.glob("*.jsonl")
+    lines = log.read_bytes().split(b"\n")[:-1]
+    ts, name = json.loads(lines[2])["ts"], json.loads(lines[0])["body"]["backends"][0]
+    send = {
+        "channel": "inference",
+        "backend": name,
+        "locality": "L0",
+        "class": "C3",
+        "inputs": [],
+        "bytes": 9,
+    }
+    send |= {"decision": "allowed", "payload_commit": "3" * 64, "call_id": "4" * 32}
+    invented = [(task, "egress", {**send, "send_id": f"{at:032x}"}) for at in range(5)]
+    invented += [(other, "task_start", {"goal_commit": "0" * 64, "class": "C3"})]
+    for whose, kind, body in invented:
+        entry = {"body": body, "kind": kind, "prev": leaf_hash(lines[-1]).hex(), "seq": len(lines), "ts": ts}
+        lines.append(json.dumps({**entry, "task": whose}, sort_keys=True, separators=(",", ":")).encode())
+    log.write_bytes(b"\n".join(lines) + b"\n")
+    trace._store.release()  # type: ignore[attr-defined]  # the process that was interrupted is gone
+    opened().close()
+
+    report = open_ledger(book, pin).verdict.report
+    assert (report["verdict"], report["interrupted"], report["unsealed"]) == ("PASS", [0], 6)
+    assert (report["egress"]["allowed"], report["localities"]) == (0, [])
+    status, found = listed(capsys, book, pin)
+    assert status == 0
+    assert [(run["task"], run["outcome"], run["sends"]) for run in found["runs"]] == [(task, "open", {})]
+    assert [run["task"] for run in found["unverified"]] == [other]
+    where = ("--folder", str(book), "--pin", str(pin))
+    assert akaion(capsys, "runs", "show", task, *where)[1].count("not verified") == 5
 
 
 @pytest.mark.parametrize("what", ["altered", "no key", "wrong pin"])
