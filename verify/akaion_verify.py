@@ -1726,7 +1726,7 @@ def describe(report: Dict[str, Any]) -> str:
         "Checked for": "bytes, chain, tree, signatures, order, and rules S1-S14 (S6 and S10 if asked)",
         "Rules explained in": "section 9 of contracts/trace/v1/README.md, the format akaion-trace/1",
         "Verified through": "log {log}, seq {seq}, root {root}".format(**through) if through else "nothing",
-        "Under no seal": "{unsealed} lines; nobody vouches for any, no rule was applied".format(**report),
+        "Under no seal": f"{report['unsealed']} lines (nobody vouches for them, no rule was applied to them)",
         "Vouched for by": describe_voucher(report),
         "Device keys named": ", ".join(report["device_keys"]) or "none",
         "Anchors": "; ".join(describe_anchor(anchor) for anchor in anchors) or "none",

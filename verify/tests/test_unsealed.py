@@ -112,7 +112,7 @@ def test_what_no_seal_covers_neither_counts_nor_accuses(
     assert found["unsealed"] == len(steps)
     assert told(found, "unsealed") == told(honest, "unsealed")
     said = av.describe(found).splitlines()
-    assert f"Under no seal: {len(steps)} lines; nobody vouches for any, no rule was applied" in said
+    assert f"Under no seal: {len(steps)} lines (nobody vouches for them, no rule was applied to them)" in said
 
 
 @pytest.mark.parametrize("name", [name for name, (_, code) in TAILS.items() if code])
@@ -237,7 +237,7 @@ def test_the_page_marks_what_no_seal_covers_and_leaves_it_out_of_the_sends(folde
     log.play(sends(bb.REMOTE, "remote", "C3")[:4]).write(folder)
     seen = shown(folder, pin)
     assert seen["sends"] == before["sends"]
-    assert seen["facts"]["Under no seal"] == "4 lines; nobody vouches for any, no rule was applied"
+    assert seen["facts"]["Under no seal"] == "4 lines (nobody vouches for them, no rule was applied to them)"
     marks = ["no seal covers it" in row for row in seen["rows"]]
     assert marks == [False] * sealed + [True] * 4
     assert [any(SEALED in step for step in steps) for steps in seen["trust"]] == marks
@@ -282,4 +282,7 @@ def test_the_command_says_it_in_plain_words(folder: Path, pin: Path) -> None:
     program = [sys.executable, "-I", "-S", av.__file__, str(folder), "--pin", str(pin)]
     done = subprocess.run(program, capture_output=True, text=True, check=False)
     assert done.returncode == 0
-    assert "Under no seal: 15 lines; nobody vouches for any, no rule was applied" in done.stdout.splitlines()
+    assert (
+        "Under no seal: 15 lines (nobody vouches for them, no rule was applied to them)"
+        in done.stdout.splitlines()
+    )
