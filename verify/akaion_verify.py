@@ -1912,8 +1912,8 @@ RELATIONS = {
     "continues": "one is the beginning, or a part, of the other",
     "overlaps": "what both have is the same, and each has more than the other",
     "differs": "the two part at a line of which at least one copy proves nothing",
-    "forked": "the pinned device sealed two stories of one log: no honest writer does, unless an old copy of "
-    "its disk was put back and went on",
+    "forked": "the pinned device sealed two stories of one book: no honest writer does, unless an old copy "
+    "of its disk was put back and went on",
 }
 
 
