@@ -1886,7 +1886,7 @@ def compare(first: Path, second: Path, *, vouched: bool) -> Tuple[str, Optional[
     more = [each.keys() > common for each in names]
     for number in sorted(common):
         logs = [read_log(folder, number) for folder in folders]
-        if names[0][number] != names[1][number] and number - 1 not in common:
+        if names[0][number] != names[1][number]:
             heads = [parse_record(parse_line(line), None) for log in logs for line in log[:1]]
             stated = [head.get("body", {}).get("prev_log", {}).get("id") for head in heads]
             if not any(stated) or stated[0] != stated[-1]:
