@@ -151,7 +151,7 @@ def test_i4_what_anybody_adds_to_an_interrupted_log_is_in_no_number_whoever_goes
         entry = {"body": body, "kind": kind, "prev": leaf_hash(lines[-1]).hex(), "seq": len(lines), "ts": ts}
         lines.append(json.dumps({**entry, "task": whose}, sort_keys=True, separators=(",", ":")).encode())
     log.write_bytes(b"\n".join(lines) + b"\n")
-    trace._store.release()  # type: ignore[attr-defined]  # the process that was interrupted is gone
+    trace._store.release()  # the process that was interrupted is gone
     opened().close()
 
     report = open_ledger(book, pin).verdict.report
