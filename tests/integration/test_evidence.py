@@ -3,6 +3,7 @@
 
 import hmac
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -972,6 +973,32 @@ def test_a_file_with_a_name_that_leads_elsewhere_is_no_pack(name: str, tmp_path:
     with pytest.raises(TraceError, match="a name that no pack has"):
         read_pack(hostile)
     assert main(["evidence", "--check", str(hostile)]) == 1
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["evidence", "--check", "{pipe}"],
+        ["evidence", "--check", "{folder}"],
+        ["evidence", "--check", "{zip}", "--pin", "{pipe}"],
+        ["runs", "--folder", "{folder}", "--witness", "{pipe}"],
+        ["evidence", "--since", "2000-01-01", "-o", "x", "--earlier-policy", "{pipe}"],
+        ["keys", "rotate", "--to", "{pipe}"],
+        ["explain", "{pipe}"],
+    ],
+    ids=["pack", "pack-folder", "pin", "witness", "policy", "next-key", "text"],
+)
+def test_i7_no_command_waits_for_ever_on_a_pipe(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that is named, or that stands in a folder in the place of a file."""
+    monkeypatch.setenv("AKAION_HOME", str(tmp_path / "home"))
+    folder, pipe, pack = tmp_path / "folder", tmp_path / "pipe", tmp_path / "pack.zip"
+    folder.mkdir()
+    for each in (pipe, folder / "SHA256SUMS"):
+        os.mkfifo(each)
+    write_pack({"a.txt": b"1"}, pack)
+    assert main([each.format(folder=folder, pipe=pipe, zip=pack) for each in words]) != 0
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:

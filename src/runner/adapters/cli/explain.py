@@ -167,8 +167,11 @@ def _opinion_data(said: Opinion | None) -> dict[str, str]:
 
 def _read(file: str) -> str:
     """Return the text of `file` or of standard input. Raises `typer.BadParameter` for what is no text."""
+    named = Path(file)
+    if file != STDIN and named.exists() and not (named.is_file() or named.is_dir()):
+        raise typer.BadParameter("is no regular file. Fix: pipe it in, and name -", param_hint="FILE")
     try:
-        data = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+        data = sys.stdin.buffer.read() if file == STDIN else named.read_bytes()
     except OSError as error:
         raise typer.BadParameter(f"cannot be read ({error.strerror})", param_hint="FILE") from None
     family = family_of(data)

@@ -17,6 +17,7 @@ import typer
 from runner.adapters.cli.profiles import DEFAULT, Inspected, JsonOption, ProfileOption, inspect
 from runner.adapters.cli.screen import errors, output, print_facts, print_json, print_line
 from runner.adapters.cli.serve import serve
+from runner.adapters.cli.verified import plain_files
 from runner.assembly import construct, custody_of, device_vkey
 from runner.capability.transport.keys import export_pin
 from runner.kernel.errors import TraceError
@@ -108,7 +109,9 @@ def rotate(
     to: Annotated[
         Path | None,
         typer.Option(
-            "--to", help="The pin of the next key, when it is not to be made here: another custody."
+            "--to",
+            callback=plain_files,
+            help="The pin of the next key, when it is not to be made here: another custody.",
         ),
     ] = None,
     profile: ProfileOption = DEFAULT,

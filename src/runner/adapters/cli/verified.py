@@ -25,15 +25,34 @@ from runner.assembly import construct, custody_of
 FolderOption = Annotated[
     Path | None, typer.Option("--folder", help="A trace folder; without it, the profile's.")
 ]
+
+
+def plain_files(given: list[Path] | Path | None) -> list[Path] | Path | None:
+    """Return what an option names; raise `typer.BadParameter` for a pipe, on which opening it would wait."""
+    for each in given if isinstance(given, list) else [given]:
+        if each is not None and each.exists() and not each.is_file():
+            raise typer.BadParameter(f"{each} is no regular file")
+    return given
+
+
 PinOption = Annotated[
     Path | None,
     typer.Option(
-        "--pin", exists=True, dir_okay=False, help="The auditor's pin; without it, this device's own key."
+        "--pin",
+        exists=True,
+        dir_okay=False,
+        callback=plain_files,
+        help="The auditor's pin; without it, this device's own key.",
     ),
 ]
 WitnessOption = Annotated[
     list[Path] | None,
-    typer.Option("--witness", exists=True, help="The key of a witness whose cosignatures count. Repeatable."),
+    typer.Option(
+        "--witness",
+        exists=True,
+        callback=plain_files,
+        help="The key of a witness whose cosignatures count. Repeatable.",
+    ),
 ]
 SinceOption = Annotated[
     str | None,

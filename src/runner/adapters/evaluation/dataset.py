@@ -100,6 +100,9 @@ class _Reading:
 
         Then that is the one mistake: what the lines of the other file lack follows from it.
         """
+        if path.exists() and not path.is_file():
+            self.blame(path, 0, "", "this is no regular file", "put the file itself beside the questions")
+            return None
         try:
             text = path.read_text(encoding="utf-8")
         except FileNotFoundError:

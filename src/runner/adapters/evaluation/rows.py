@@ -89,6 +89,8 @@ class Results:
         """
         if not path.exists():
             return cls.begin(path, order)
+        if not path.is_file():
+            raise _mistaken(path, 0, "it is no regular file", "name another")
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from runner.adapters.ledger.book import Entry, Ledger, ReadLog
+from runner.adapters.ledger.lines import read_file
 from runner.adapters.ledger.material import (
     LOOSE,
     PIN,
@@ -98,7 +99,7 @@ def _whole(log: ReadLog, folder: Path) -> Files:
     name = f"{log.number:06d}-{log.header.word('log_id')}.jsonl"
     said = folder / name.replace(".jsonl", WITNESSED)
     data = b"".join(each.line + b"\n" for each in log.entries)
-    rest = (folder / name).read_bytes()[len(data) :] if log.torn else b""
+    rest = read_file(folder / name)[len(data) :] if log.torn else b""
     files = {name: data + rest}
     return files | ({said.name: said.read_bytes()} if said.is_file() else {})
 
@@ -217,10 +218,12 @@ def _read_folder(source: Path) -> Iterator[tuple[str, bytes]]:
     paths = sorted(path for path in source.rglob("*") if not path.is_dir())
     if sum(path.lstat().st_size for path in paths) > MAX_PACK or any(path.is_symlink() for path in paths):
         raise OSError
-    yield from ((path.relative_to(source).as_posix(), path.read_bytes()) for path in paths)
+    yield from ((path.relative_to(source).as_posix(), read_file(path)) for path in paths)
 
 
 def _read_zip(source: Path) -> Iterator[tuple[str, bytes]]:
+    if not source.is_file():
+        raise OSError
     with zipfile.ZipFile(source) as archive:
         entries = archive.infolist()
         names = [entry.filename for entry in entries]

@@ -2,6 +2,7 @@
 """Reading a dataset: what a function document means, and that what is not known is told with its line."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -177,6 +178,14 @@ def test_an_empty_file_is_the_one_mistake_and_no_measurement(tmp_path: Path, emp
     (tmp_path / empty).write_text("\n", encoding="utf-8")
     fix = "fill it, or remove both files of its category"
     assert _mistakes(tmp_path) == [f"{empty}: this file is empty. Fix: {fix}"]
+
+
+def test_i7_a_pipe_in_the_place_of_a_file_is_the_one_mistake_and_nothing_waits(tmp_path: Path) -> None:
+    _written(tmp_path, "x", [_question("a", [SHELF])], [])
+    (tmp_path / "BFCL_x.json").unlink()
+    os.mkfifo(tmp_path / "BFCL_x.json")
+    fix = "put the file itself beside the questions"
+    assert _mistakes(tmp_path)[0] == f"BFCL_x.json: this is no regular file. Fix: {fix}"
 
 
 def test_from_the_front_of_what_is_drawn_each_category_has_its_share(tmp_path: Path) -> None:

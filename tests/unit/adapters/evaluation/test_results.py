@@ -2,6 +2,7 @@
 """Results: written as they come, gone on with where they ended, and counted as they are."""
 
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +51,12 @@ def test_a_line_that_a_crash_tore_is_cut_off_and_measured_again(tmp_path: Path) 
     assert resumed.rows == [ROW]
     resumed.add(replace(ROW, item="b"))
     assert path.read_bytes() == whole
+
+
+def test_i7_a_pipe_is_no_file_of_results_and_nothing_waits(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "r.jsonl")
+    with pytest.raises(ConfigError, match="no regular file"):
+        Results.resume(tmp_path / "r.jsonl", ORDER)
 
 
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path) -> None:
