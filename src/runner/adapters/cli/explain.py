@@ -245,6 +245,8 @@ def seen(view: View) -> str:
             return "as it is written"
         case View.JOINED:
             return "without characters that do not show"
+        case View.SPACED:
+            return "with each line end, tab or run of blanks read as one space"
         case View.UNESCAPED:
             return "with escapes (percent, =XX, HTML, \\u) replaced"
         case View.SQUEEZED:

@@ -51,6 +51,7 @@ def _named(name: str, words: str, check: Check) -> tuple[Rule, Rule]:
         check=check,
         context=rf"(?i){words}$",
         needs_context=True,
+        of_a_line=True,
     )
     return behind, below
 

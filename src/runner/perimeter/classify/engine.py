@@ -27,6 +27,7 @@ from runner.perimeter.classify.registers import Registers
 from runner.perimeter.classify.rules import IDENTIFIERS, OPAQUE, UNREAD
 from runner.perimeter.classify.search import Finder, Verdicts, detector
 from runner.perimeter.classify.settle import beside_persons, without_overruled
+from runner.perimeter.classify.spaced import SpacedFinder, spaced
 from runner.perimeter.classify.surnames import ALONE
 from runner.perimeter.classify.views import Reading, fold
 
@@ -39,7 +40,7 @@ FRAGMENTS: Final = (*(rule for rule in CREDENTIALS if rule.kind in SHAPED), UNRE
 """Those whose shape alone tells them, so that they may be looked for across the seams of texts; and the mark
 of what was not read to its end."""
 
-_RELEASE: Final = "rules-9"
+_RELEASE: Final = "rules-10"
 EXEMPTABLE: Final = frozenset(rule.kind for rule in (*IDENTIFIERS, *CONTACTS))
 """The kinds that the practice's own and public registers may call nobody's secret."""
 
@@ -104,7 +105,7 @@ class Classifier:
         """
         name, verdicts = fold(source).data if source else b"", Verdicts()
         readings = every_reading(text)
-        finders = [(Finder(reading, name, verdicts), self._seen(reading)) for reading in readings]
+        finders = [each for reading in readings for each in self._finders(reading, name, verdicts)]
         found: list[Span] = []
         markers: list[Span] = []
         for finder, seen in finders:
@@ -116,7 +117,7 @@ class Classifier:
             return Classification(data_class=DataClass.C0, spans=(), version=self.version)
         if self._registers.known:
             found, markers = self._without_known(text, readings[0], found, markers)
-        found, markers = without_nobody(readings[0].data.decode("ascii"), without_overruled(found), markers)
+        found, markers = without_nobody(readings[0].data, without_overruled(found), markers)
         persons = sorted(span.start for span in (*filter(points_at_person, found), *markers))
         topics = [
             span
@@ -130,6 +131,16 @@ class Classifier:
             spans=kept,
             version=self.version,
         )
+
+    def _finders(
+        self, reading: Reading, name: bytes, verdicts: Verdicts
+    ) -> Iterator[tuple[Finder, dict[int, Stretches]]]:
+        """Yield what searches `reading`, and it with one space for each run of white space, and where."""
+        finder = Finder(reading, name, verdicts)
+        yield finder, self._seen(reading)
+        flattened = spaced(reading)
+        if flattened is not None:
+            yield SpacedFinder(flattened, name, verdicts, finder), self._seen(flattened)
 
     def _seen(self, reading: Reading) -> dict[int, Stretches]:
         """Return for each detector whose trigger is in `reading` the stretches that it was seen in.

@@ -33,6 +33,8 @@ class View(Enum):
     """The text itself, look-alike characters folded one for one: the span is exact."""
     JOINED = "joined"
     """Invisible characters removed, compatibility characters expanded: the span is exact."""
+    SPACED = "spaced"
+    """A line end, a tab or several blanks inside a paragraph read as one space: the span is exact."""
     UNESCAPED = "unescaped"
     """Percent, `\\u` and HTML character escapes replaced: the span covers the escapes."""
     SQUEEZED = "squeezed"
@@ -46,7 +48,7 @@ def is_clear(view: View) -> bool:
     return view in _CLEAR
 
 
-_CLEAR: Final = (View.TEXT, View.JOINED)
+_CLEAR: Final = (View.TEXT, View.JOINED, View.SPACED)
 
 Check = Callable[[str], int]
 """Takes a candidate (ASCII) and returns how many of its leading characters are accepted; 0 rejects it.
@@ -77,6 +79,8 @@ class Rule:
     `trigger`, when given, is a cheaper pattern that holds wherever `pattern` can: the prefilter
     uses it instead. With `trigger_leads` it holds right where `pattern` begins.
 
+    `of_a_line` says that the rule means a line as it stands: it is not asked where line ends are spaces.
+
     `stands`, when given, takes the 80 characters before a candidate, and it, and says whether it may
     stand behind them: RE2 looks at nothing behind.
     """
@@ -94,6 +98,7 @@ class Rule:
     trigger_leads: bool = False
     amid: str = ""
     stands: Callable[[str, str], bool] | None = None
+    of_a_line: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a rule that could never hit; raise `ValueError` naming the rule and the fix."""

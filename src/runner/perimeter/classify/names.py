@@ -98,11 +98,13 @@ _SHORTEST: Final = 3
 def titled_name(candidate: str) -> int:
     """Accept what stands behind `sig.` or `Mr.` unless it is an office: "Presidente del Tribunale".
 
-    An office followed by a capital is followed by a name: "Presidente Rossi".
+    An office followed by a capital is followed by a name, "Presidente Rossi", or by where it is held.
     """
     words = candidate.split(" ")
     rest = next((words[index:] for index, word in enumerate(words) if word.lower() not in _ROLES), [])
-    return len(candidate) if rest and (rest == words or rest[0][:1].isupper()) else 0
+    if rest == words:
+        return len(candidate)
+    return len(candidate) if rest and rest[0][:1].isupper() and rest[0].lower() not in _NONE else 0
 
 
 def full_name(candidate: str) -> int:

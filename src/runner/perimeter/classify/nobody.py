@@ -15,8 +15,10 @@ from typing import Final
 
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify.model import Span, is_clear
-from runner.perimeter.classify.names import GIVEN, SURNAMES, read_sections
+from runner.perimeter.classify.names import GIVEN, read_sections
+from runner.perimeter.classify.pattern import Pattern, compile_pattern
 from runner.perimeter.classify.settle import is_near
+from runner.perimeter.classify.spaced import flat
 
 _LISTS: Final = read_sections("nobody.txt")
 _ASKED: Final = frozenset(word for line in (*_LISTS["asked"], *_LISTS["heads"]) for word in line.split())
@@ -58,36 +60,42 @@ def _section(*names: str) -> str:
     return "|".join(line for name in names for line in _LISTS[name])
 
 
-def _before(*sections: str, of: str = "") -> re.Pattern[str]:
+def _before(*sections: str, of: str = "") -> Pattern:
     """Return a pattern for what ends right before a name, or before names joined to it."""
-    return re.compile(rf"(?:^|[^A-Za-z])(?i:{_section(*sections)}){of} {_MORE}$")
+    return compile_pattern(rf"(?:^|[^A-Za-z])(?i:{_section(*sections)}){of} {_MORE}$")
 
 
-_BEHIND: Final = rf"(?:'s|s')?(?: (?:and|e|ed|&) {_NAMED}|-{_NAMED}){{0,3}}(?:'s|s')?"
-"""What may stand between a name and what says whose it is: a genitive, and names joined to it."""
-_KINDS: Final = re.compile(rf"{_BEHIND} (?i:{_section('kinds')})(?![A-Za-z])")
-_PERHAPS_KINDS: Final = re.compile(rf"{_BEHIND} (?i:{_section('perhaps-kinds')})(?![A-Za-z])")
-_KINDS_OF: Final = _before("kinds-of", of="(?: (?:di|del|of|de))")
-_PERHAPS_KINDS_OF: Final = _before("perhaps-kinds-of", of="(?: (?:di|del|of|de))")
+def _behind(pattern: str) -> Pattern:
+    """Return a pattern for what stands right behind a name, its genitive, or names joined to it."""
+    joined = rf"(?: (?:and|e|ed|&) {_NAMED}|-{_NAMED}){{0,3}}"
+    return compile_pattern(rf"^(?:'s|s')?{joined}(?:'s|s')?(?:{pattern})(?:[^A-Za-z]|$)")
+
+
+_OF: Final = " (?:di|del|of|de)"
+_KINDS: Final = _behind(rf" (?i:{_section('kinds')})")
+_PERHAPS_KINDS: Final = _behind(rf" (?i:{_section('perhaps-kinds')})")
+_KINDS_OF: Final = _before("kinds-of", of=_OF)
+_PERHAPS_KINDS_OF: Final = _before("perhaps-kinds-of", of=_OF)
 _CITING: Final = _before("citing")
 _ASKING: Final = _before("asking")
-_WRITING: Final = re.compile(
-    rf"{_BEHIND}(?: (?i:{_section('writing')})|,? (?i:{_section('question')}))(?![A-Za-z])"
+_WRITING: Final = _behind(rf" (?i:{_section('writing')})|,? (?i:{_section('question')})")
+_EXAMPLE_BEFORE: Final = compile_pattern(
+    rf"(?i)(?:^|[^a-z])(?:{'|'.join(sorted(_EXAMPLES))}),? (?:[a-z']{{1,12}} )?$"
 )
 
 
 def without_nobody(
-    text: str, found: Sequence[Span], markers: Sequence[Span]
+    data: bytes, found: Sequence[Span], markers: Sequence[Span]
 ) -> tuple[list[Span], list[Span]]:
     """Return what was `found` and the `markers` without those that speak of nobody.
 
-    `text` is the text folded, one character for each of the original. Only persons in the clear are judged.
+    `data` is the text folded, one byte for each of its characters. Only persons in the clear are judged.
     """
     judged = [span for span in found if span.kind == "person" and is_clear(span.view)]
-    nobody = {span for span in judged if _is_nobody(text, span)}
+    nobody = {span for span in judged if _is_nobody(data, span)}
     left = [span for span in judged if span not in nobody and span.rule in _WEAK]
-    cited = {span for span in left if _is_cited(text, span)}
-    about = [marker for marker in markers if not _is_of_an_example(text, marker)]
+    cited = {span for span in left if _is_cited(data, span)}
+    about = [marker for marker in markers if not _EXAMPLE_BEFORE.search(_up_to(data, marker))]
     dropped = nobody | _without_company(cited, found, about, nobody)
     return [span for span in found if span not in dropped], about
 
@@ -103,46 +111,48 @@ def _without_company(
     return {span for span in cited if not is_near(signs, span.start)}
 
 
-def _is_nobody(text: str, span: Span) -> bool:
+def _up_to(data: bytes, span: Span) -> bytes:
+    """Return what stands before `span`, with one space for each run of white space."""
+    return flat(data[max(0, span.start - _AROUND) : span.start])
+
+
+def _from(data: bytes, span: Span) -> bytes:
+    """Return what stands behind `span`, with one space for each run of white space."""
+    return flat(data[span.end : span.end + _AROUND])
+
+
+def _name(data: bytes, span: Span) -> str:
+    return flat(data[span.start : span.end]).decode("ascii").lower()
+
+
+def _is_nobody(data: bytes, span: Span) -> bool:
     """Say whether the person at `span` is of teaching, a word that asks, or gave a thing its name."""
-    name = text[span.start : span.end].lower()
+    name = _name(data, span)
     if name in _EXAMPLES or name.endswith(_EXAMPLES_END) or _EXAMPLES.issuperset(_APART.split(name)):
         return True
     if span.rule not in _WEAK:
         return False
     if name.isalpha() and _is_asked(name):
         return True
-    return GIVEN.isdisjoint(_APART.split(name)) and (
-        _KINDS.match(text, span.end, span.end + _AROUND) is not None
-        or _KINDS_OF.search(text, max(0, span.start - _AROUND), span.start) is not None
+    return GIVEN.isdisjoint(_APART.split(name)) and bool(
+        _KINDS.search(_from(data, span)) or _KINDS_OF.search(_up_to(data, span))
     )
 
 
 def _is_asked(word: str) -> bool:
-    """Say whether `word`, in small letters, is a word of instruction or a subject, and no known name."""
-    if word in GIVEN or word in SURNAMES:
-        return False
+    """Say whether `word`, in small letters, is a word of instruction or a subject."""
     known = word in _ASKED or _PRONOUN.sub("", word) in _ASKED
     return known or word in _SUBJECTS or word.startswith(_SUBJECTS_BEGIN)
 
 
-def _is_cited(text: str, span: Span) -> bool:
+def _is_cited(data: bytes, span: Span) -> bool:
     """Say whether the person at `span` may be an author, or somebody an illness is called after."""
-    if not GIVEN.isdisjoint(_APART.split(text[span.start : span.end].lower())):
+    if not GIVEN.isdisjoint(_APART.split(_name(data, span))):
         return False
-    start, end = max(0, span.start - _AROUND), span.end + _AROUND
-    before, behind = text[start : span.start], text[span.end : end]
-    return (
-        _CITING.search(before) is not None
-        or (_ASKING.search(before) is not None and _WRITING.match(behind) is not None)
-        or _PERHAPS_KINDS.match(behind) is not None
-        or _PERHAPS_KINDS_OF.search(before) is not None
+    before, behind = _up_to(data, span), _from(data, span)
+    return bool(
+        _CITING.search(before)
+        or _PERHAPS_KINDS_OF.search(before)
+        or _PERHAPS_KINDS.search(behind)
+        or (_ASKING.search(before) and _WRITING.search(behind))
     )
-
-
-_EXAMPLE_BEFORE: Final = re.compile(rf"(?i)\b(?:{'|'.join(sorted(_EXAMPLES))}),? (?:[a-z']{{1,12}} )?$")
-
-
-def _is_of_an_example(text: str, marker: Span) -> bool:
-    """Say whether the words at `marker` are said of a person of teaching: "Mevio e' affetto da"."""
-    return _EXAMPLE_BEFORE.search(text, max(0, marker.start - _AROUND), marker.start) is not None

@@ -110,6 +110,7 @@ def _person(
     trigger: str,
     check: Check = names.full_name,
     stands: Callable[[str, str], bool] | None = None,
+    of_a_line: bool = False,
 ) -> Rule:
     return Rule(
         name=name,
@@ -120,6 +121,7 @@ def _person(
         distinctive=True,
         trigger=trigger,
         stands=stands,
+        of_a_line=of_a_line,
     )
 
 
@@ -131,7 +133,13 @@ PERSONS: Final = (
         stands=names.stands_as_introduced,
     ),
     _person("person-followed", rf"{_EDGE}({_LED}){_AFTER}", trigger=rf"[A-Z][A-Za-z'.\-]*{_AFTER}"),
-    _person("person-signing", rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)", trigger=_CLOSED, check=names.any_name),
+    _person(
+        "person-signing",
+        rf"{_CLOSING}({_ANY})[ \t]*(?:$|\r?\n)",
+        trigger=_CLOSED,
+        check=names.any_name,
+        of_a_line=True,
+    ),
     _person(
         "person-greeted",
         rf"{_GREETING}({_ANY})(?:[ \t]*[,!:\n]|$)",
@@ -149,6 +157,7 @@ PERSONS: Final = (
         rf"(?:^|\n){_COLUMNS}({_ANY}(?:, {WORD})?) ?[|;,\t]",
         trigger=rf"(?i:{'|'.join(_LISTS['heads'])})|{_MORE_HEADS}",
         check=names.any_name,
+        of_a_line=True,
     ),
     _person(
         "person-called",
@@ -175,6 +184,7 @@ PERSONS: Final = (
         rf"(?:^|\n)({_SIMPLE}(?: (?:{_PARTICLE} )?{_SIMPLE}){{1,3}})\r?\n{STREET} ",
         trigger=rf"[A-Za-z]\r?\n{STREET} ",
         check=names.unusual_name,
+        of_a_line=True,
     ),
     _person(
         "person-in-a-file-name",
@@ -203,6 +213,7 @@ PERSONS: Final = (
         rf"{_ENTRY_BEGINS}({_ONE}(?:, {_ONE})?){_ENTRY_ENDS}",
         trigger=rf"[A-Z][a-z]+{_ENTRY_ENDS}",
         check=names.entry,
+        of_a_line=True,
     ),
     Rule(
         name="person-by-shape",

@@ -12,6 +12,7 @@ from typing import Final
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify.model import Check, Rule, Span, is_clear, whole
 from runner.perimeter.classify.pattern import LOCAL, Pattern, Stretches, compile_pattern, width_of
+from runner.perimeter.classify.pattern import Span as Range
 from runner.perimeter.classify.views import Reading
 
 _VERDICTS: Final = 256
@@ -101,18 +102,23 @@ class Finder:
 
     def search(self, tried: Detector, stretches: Stretches) -> list[Span]:
         """Return the hits of one rule whose trigger was seen in `stretches` of the reading."""
-        search, data, group, position = tried.pattern.search, self._data, tried.group, 0
+        search, data, position = tried.pattern.search, self._data, 0
         self._found = []
         for low, high in stretches:
             if tried.reach is not None and position < low - tried.reach:
                 position = low - tried.reach
             stop = None if tried.width is None else min(len(data), high + tried.width)
             while (match := search(data, position, stop)) is not None and match[0][0] < high:
-                position = self._judge(tried, *match[group])
+                position = self._judge(tried, match)
         return self._found
 
-    def _judge(self, tried: Detector, start: int, end: int) -> int:
-        """Add the candidate at bytes `start` to `end` if it is a hit; return where to go on."""
+    def covered(self, kind: tuple[str, DataClass]) -> bytearray | None:
+        """Return which bytes of the reading lie in findings of a kind and class; None if none was found."""
+        return self._covered.get(kind)
+
+    def _judge(self, tried: Detector, match: list[Range]) -> int:
+        """Add the candidate of `match` if it is a hit; return where to go on."""
+        start, end = match[tried.group]
         rule, covered = tried.rule, self._covered.get(tried.covers)
         if covered is not None and covered.find(0, start, end) < 0:
             return start + 1

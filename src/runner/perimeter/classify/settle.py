@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from runner.kernel.labels import DataClass
-from runner.perimeter.classify.model import Span, is_clear
+from runner.perimeter.classify.model import Span, View, is_clear
 from runner.perimeter.classify.surnames import ALONE
 
 NEAR: Final = 2_000
@@ -45,9 +45,14 @@ whole name of a client of that surname: it says which of them is meant."""
 def without_overruled(spans: list[Span]) -> list[Span]:
     """Return `spans` but for those that another one reads better as something else.
 
-    Only of what stands in the clear: a place inside an encoding is the whole of it, and says nothing.
+    Only of what stands in the clear: a place inside an encoding is the whole of it, and says nothing. What
+    goes on behind a line end says nothing of what stands in one line: below a firm stands who signs for it.
     """
-    weaker = set(map(id, _overruled([span for span in spans if is_clear(span.view)])))
+    clear = [span for span in spans if is_clear(span.view)]
+    lines = [span for span in clear if span.view is not View.SPACED]
+    weaker = set(map(id, _overruled(lines)))
+    if len(lines) < len(clear):
+        weaker.update(id(span) for span in _overruled(clear) if span.view is View.SPACED)
     return [span for span in spans if id(span) not in weaker] if weaker else spans
 
 

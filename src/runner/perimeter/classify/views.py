@@ -21,8 +21,8 @@ from runner.perimeter.classify.pattern import Pattern
 from runner.perimeter.classify.pattern import Span as Range
 from runner.perimeter.classify.words import PART, parts_of, words_of
 
-_BEFORE: Final = 80
-_AFTER: Final = 40
+BEFORE: Final = 80
+AFTER: Final = 40
 """Characters before and after a candidate in which a corroborating word may stand."""
 
 _REACH: Final = 1024
@@ -40,6 +40,9 @@ _CONFUSABLES: Final = dict(
 )
 """Cyrillic and Greek letters drawn like Latin ones, the typographic dashes and quotes, and letters of names
 with a stroke, without a dot, or joined, that no decomposition leads back to a Latin one."""
+
+_LINE_ENDS: Final = {"\u2028": "\n", "\u2029": "\n"}
+"""Signs that end a line and are neither a carriage return nor a line feed."""
 
 _STROKED: Final = dict(zip("øØæÆßðÐþÞ", "oOaAsdDtT", strict=True))
 """The same among the letters of Latin-1."""
@@ -126,7 +129,7 @@ class Reading:
 
     def surroundings(self, start: int, end: int) -> tuple[bytes, bytes]:
         """Return the bytes before and after bytes `start` to `end` in which corroboration is looked for."""
-        return self.data[max(0, start - _BEFORE) : start], self.data[end : end + _AFTER]
+        return self.data[max(0, start - BEFORE) : start], self.data[end : end + AFTER]
 
 
 class Draft:
@@ -225,7 +228,7 @@ def _fold_one(character: str) -> str:
     if digit is not None:
         return str(digit)
     plain = unicodedata.normalize("NFKC", character)
-    plain = _CONFUSABLES.get(plain, plain)
+    plain = _LINE_ENDS.get(plain) or _CONFUSABLES.get(plain, plain)
     if len(plain) == 1 and plain <= "\xff":
         return plain
     base = unicodedata.normalize("NFKD", character)[0]
@@ -239,6 +242,7 @@ def _latin_to_ascii() -> bytes:
         table[code] = ord(folded) if folded.isascii() else ord("?")
     for letter, plain in _STROKED.items():
         table[ord(letter)] = ord(plain)
+    table[0x85] = ord("\n")  # the next line of EBCDIC
     table[0xB0] = ord("o")  # "n°" is "no"
     table[0xB7] = ord(".")  # the middle dot stands between groups of digits
     return bytes(table)

@@ -5,7 +5,8 @@ import pytest
 
 from runner.kernel.labels import DataClass
 from runner.perimeter.classify import Classifier, classify_text
-from runner.perimeter.classify.nobody import without_nobody
+from runner.perimeter.classify.names import GIVEN, SURNAMES
+from runner.perimeter.classify.nobody import _is_asked, without_nobody
 
 PROMPTS = """\
 Translate: the defendant was acquitted of all charges.
@@ -111,6 +112,7 @@ def test_prompts_of_a_law_office_and_a_doctor_pass_the_ceiling_of_the_attached_p
         ("- Rossini: schizofrenia, terapia in corso", DataClass.C3),
         ("Pare che Rossini positivo al test abbia un tumore.", DataClass.C3),
         ("We hope that Murphy signs before the chemotherapy.", DataClass.C3),
+        ("Mr Hint has cancer.", DataClass.C3),
         ("Fletcher: non paga da marzo", DataClass.C2),
         ("Mr Murphy signed. Murphy sign is negative, Murphy has cancer.", DataClass.C3),
         ("La malattia di Rossini: mia moglie gli porta la spesa.", DataClass.C2),
@@ -137,7 +139,7 @@ def test_an_author_beside_a_person_is_judged_as_one() -> None:
 
 def test_a_client_of_the_register_is_never_nobody() -> None:
     """Only persons by their words are judged: what else is found comes through as it was."""
-    text = "tizio, john doe"
+    text = b"tizio, john doe"
     spans = [span._replace(kind="client") for span in classify_text("il sig. Rossini").spans]
     assert without_nobody(text, spans, []) == (spans, [])
 
@@ -145,3 +147,9 @@ def test_a_client_of_the_register_is_never_nobody() -> None:
 def test_what_is_encoded_is_never_nobody() -> None:
     """I6: nobody writes Tizio in percent signs for an exercise."""
     assert Classifier().classify("sig%2E%20%54izio%20ha%20firmato").data_class is DataClass.C2
+    assert classify_text("According to %52ossini, what is due?").data_class is DataClass.C2
+
+
+def test_no_known_name_is_a_word_of_instruction_or_a_subject() -> None:
+    """The lists were made by hand: what is a given name or a common surname may not slip in."""
+    assert [name for name in sorted(GIVEN | SURNAMES) if _is_asked(name)] == []
