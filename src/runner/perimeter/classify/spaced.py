@@ -89,8 +89,11 @@ class SpacedFinder(Finder):
         return super().search(tried, list(_near(self._near, stretches)))
 
     def _judge(self, tried: Detector, match: list[Range]) -> int:
-        """Add a candidate as `Finder` does, if a run stands in the match or between it and its words."""
-        start, end = match[0]
+        """Add a candidate as `Finder` does, if a run stands inside the match or between it and its words.
+
+        One that only ends the word before, or begins the one behind, did so where it was read as it stands.
+        """
+        start, end = match[0][0] + 1, match[0][1] - 1
         if tried.rule.needs_context:
             start, end = start - BEFORE, end + AFTER
         run = bisect_left(self._runs, start)
