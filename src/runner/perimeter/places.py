@@ -4,10 +4,12 @@
 Owns the search for values that were recognised once, wherever they stand again, whole or cut off. Leaves
 recognising them to the classifier and replacing them to `redact.py`.
 Carries I6: a value that was restored into a reply does not leave in the next request because a model glued it
-to a word. Time is linear in the text: a look-up at each character, whatever the number of values.
+to a word, or wrapped it: any white space between its words is one space. Time is linear in the text: it is
+looked up at each character, whatever the number of values.
 """
 
-from bisect import bisect_left
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -21,6 +23,15 @@ _PIECE: Final = 4
 """The shortest piece of a value, in characters, that is taken for one cut off at the edge of a text."""
 _EDGE: Final = 1024
 """The longest such piece that is looked for: only an encoded run is longer, and its rest still decodes."""
+
+
+_RUN: Final = re.compile(r"\s+(?:(?<=\n)>[\s>]*)?")
+"""White space, with the marks of a quotation that begin a line."""
+
+
+def level(text: str) -> str:
+    """Return `text` with one space for each run of white space: two values that are one so are one."""
+    return _RUN.sub(" ", text)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,17 +68,40 @@ def merged(stretches: Iterable[Stretch]) -> list[Stretch]:
     return apart
 
 
+class _Levelled:
+    """A text with one space for each run of white space, and the way back."""
+
+    __slots__ = ("_behind", "_lost", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = level(text)
+        self._behind: list[int] = []
+        """Where in the levelled text each run that is longer than a space ends."""
+        self._lost = [0]
+        """How many characters are gone up to there."""
+        for run in _RUN.finditer(text) if len(self.text) < len(text) else ():
+            if len(run[0]) > 1:
+                self._behind.append(run.start() + 1 - self._lost[-1])
+                self._lost.append(self._lost[-1] + len(run[0]) - 1)
+
+    def original(self, start: int, end: int) -> tuple[int, int]:
+        """Return where `start` to `end` of the levelled text, not empty, lie in the text itself."""
+        first, last = bisect_right(self._behind, start), bisect_right(self._behind, end - 1)
+        return start + self._lost[first], end + self._lost[last]
+
+
 class Values:
     """Known values, made ready to be looked for. Immutable."""
 
     __slots__ = ("_ends", "_exact", "_folded", "_lengths", "_longest", "_sizes", "_starts")
 
     def __init__(self, known: Mapping[str, Known]) -> None:
-        self._exact = dict(known)
+        self._exact: dict[str, Known] = {}
         self._folded: dict[str, Known] = {}
         lengths: dict[str, set[int]] = {}
-        for value, each in known.items():
-            folded = _fold(value)
+        for value, each in sorted(known.items(), key=lambda item: item[1].data_class):
+            self._exact[level(value)] = each
+            folded = _fold(level(value))
             if folded not in self._folded or self._folded[folded].data_class < each.data_class:
                 self._folded[folded] = each
             lengths.setdefault(folded[:_HEAD], set()).add(len(folded))
@@ -80,9 +114,17 @@ class Values:
     def find(self, text: str) -> Iterator[Stretch]:
         """Yield where a value stands in `text`, in any order.
 
-        As it is, it is found anywhere, inside a word too; in another case, as words of its own. So is a piece
-        of it, at either end of `text`: half of an identifier says enough.
+        As it is, it is found anywhere, inside a word too; in another case, as words of its own; either way
+        with other white space between its words. So is a piece of it, at either end of `text`: half of an
+        identifier says enough.
         """
+        levelled = _Levelled(text)
+        for each in self._find(levelled.text):
+            start, end = levelled.original(each.start, each.end)
+            yield replace(each, start=start, end=end)
+
+    def _find(self, text: str) -> Iterator[Stretch]:
+        """Yield where a value stands in `text`, which was levelled."""
         folded = _fold(text)
         for size in self._sizes:
             for start in range(len(text) - size + 1):

@@ -20,7 +20,7 @@ from runner.kernel.messages import Json
 from runner.kernel.ports import Classifier, Hit
 from runner.perimeter.classify import classify_text
 from runner.perimeter.finding import ask_classifier
-from runner.perimeter.places import Known, Stretch, Values, merged
+from runner.perimeter.places import Known, Stretch, Values, level, merged
 
 LITERAL: Final = "literal"
 """The kind of a stretch that already looked like a token: it is replaced too, so that it comes back as is."""
@@ -80,7 +80,7 @@ class Redactor:
         self._lock = threading.Lock()
         self._known: dict[str, Known] = {}
         self._values: dict[DataClass, Values] = {}  # those of `_known` above a class, made when needed
-        self._entries: dict[str, Entry] = {}  # by value
+        self._entries: dict[str, Entry] = {}  # by value, with one space for white space
         self._own: dict[str, Entry] = {}  # by token
         self._taken: set[str] = set()  # every token, and everything seen that looks like one
         self._sent: dict[str, Entry] = {}  # by token
@@ -174,8 +174,8 @@ class Redactor:
             if not sent:
                 known = {text: each.data_class for text, each in self._known.items()}
         known = {text: found for text, found in known.items() if not self._is_guess(text, said)}
-        texts = [text.lower() for text in _strings(value)]
-        held = [found for text, found in known.items() if any(text.lower() in each for each in texts)]
+        texts = [level(text).lower() for text in _strings(value)]
+        held = [found for text, found in known.items() if any(level(text).lower() in each for each in texts)]
         return max(held, default=DataClass.C0)
 
     def forget(self) -> None:
@@ -185,9 +185,9 @@ class Redactor:
                 table.clear()
 
     def _is_guess(self, value: str, said: str | None) -> bool:
-        entry = self._entries.get(value)
+        entry = self._entries.get(level(value))
         asked = entry is not None and said is not None and entry.token in said
-        return said is not None and not asked and value.lower() in said.lower()
+        return said is not None and not asked and level(value).lower() in level(said).lower()
 
     # --- inside; the lock is held ----------------------------------------------------------------
 
@@ -198,7 +198,10 @@ class Redactor:
 
     def _remember(self, value: str, kind: str, data_class: DataClass) -> None:
         """Keep `value` as it is and as JSON text spells it: a reply's block is JSON text."""
-        for spelling in {value, json.dumps(value, ensure_ascii=False)[1:-1]}:
+        for spelling in {
+            value,
+            *(json.dumps(each, ensure_ascii=False)[1:-1] for each in (value, level(value))),
+        }:
             known = self._known.get(spelling)
             if spelling and (known is None or known.data_class < data_class):
                 self._known[spelling] = Known(kind=kind, data_class=data_class)
@@ -217,16 +220,18 @@ class Redactor:
         yield from self._values[above].find(text)
 
     def _entry(self, value: str, found: Stretch) -> Entry:
-        """Return the entry for `value`, new if need be. What is sent is known from then on."""
-        if value not in self._entries:
+        """Return the entry for `value`, new if need be. What is sent is known from then on.
+
+        One written with other white space has the same entry, and comes back as it was written first.
+        """
+        key = level(value)
+        if key not in self._entries:
             token = self._token(found.kind)
-            self._entries[value] = Entry(
-                token=token, value=value, kind=found.kind, data_class=found.data_class
-            )
-            self._own[token] = self._entries[value]
+            self._entries[key] = Entry(token=token, value=value, kind=found.kind, data_class=found.data_class)
+            self._own[token] = self._entries[key]
             if found.data_class > DataClass.C0:
                 self._remember(value, found.kind, found.data_class)
-        return self._entries[value]
+        return self._entries[key]
 
     def _token(self, kind: str) -> str:
         word = re.sub(r"[^A-Z0-9]+", "_", kind.upper()).strip("_0123456789")[:_KIND].rstrip("_") or "X"

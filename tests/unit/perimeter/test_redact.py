@@ -358,3 +358,49 @@ def test_member_names_are_not_rewritten() -> None:
     schema = {"type": "object", "properties": {SECRET: {"type": "string"}}}
     result = redact_request(request("x", schema=schema), redactor(), FakeClassifier({SECRET: C2}), above=C1)
     assert result.request.schema == schema
+
+
+# --- white space ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("run", ["\n", "  ", "\t", "\r\n", " \n    ", "\n> ", "\n> > ", "\u00a0", "\u2028"])
+def test_i6_a_value_in_other_white_space_has_the_same_token(run: str) -> None:
+    made = redactor()
+    text = f"Il sig. Mario Rossi vende; con Mario{run}Rossi, poi MARIO{run}ROSSI, e mario-rossi."
+    redacted = redact(made, text, SECRET)
+    (token, other, *more) = TOKEN.findall(redacted)
+    assert (token, more) == (other, TOKEN.findall(redacted)[2:])
+    assert redacted.startswith(f"Il sig. {token} vende; con {token}, poi [")
+    assert redacted.endswith("], e mario-rossi.")
+    assert made.restore(f"{token}!") == "Mario Rossi!"
+
+
+def test_i6_a_value_that_was_wrapped_when_it_was_found_is_taken_out_in_one_line() -> None:
+    made = redactor()
+    redacted = redact(made, "Con Mario\n> Rossi: scrivi a Mario Rossi.", "Mario\n> Rossi")
+    assert TOKEN.sub("[]", redacted) == "Con []: scrivi a []."
+    assert len(set(TOKEN.findall(redacted))) == 1
+
+
+def test_i8_what_stands_around_longer_white_space_keeps_its_place() -> None:
+    made = redactor()
+    text = "a  b\n\n\nc \t d Mario   Rossi\n\n> e  f MARIO\nROSSI  g"
+    redacted = redact(made, text, "Mario   Rossi")
+    assert TOKEN.sub("[]", redacted) == "a  b\n\n\nc \t d []\n\n> e  f []  g"
+
+
+@pytest.mark.parametrize("sent", [True, False])
+def test_i8_a_value_is_held_whatever_its_white_space(*, sent: bool) -> None:
+    made = redactor()
+    redact(made, "Mario Rossi", SECRET)
+    assert made.holds({"to": "mario\nrossi"}, sent=sent) is C2
+    assert made.holds({"to": "mariorossi"}, sent=sent) is DataClass.C0
+
+
+def test_i6_time_is_linear_in_a_text_of_white_space() -> None:
+    made = redactor()
+    redact(made, "Mario Rossi", SECRET)
+    started = time.process_time()
+    for sign in (" ", "\n", "\n> ", " \n"):
+        made.take_out(sign * 100_000, [], above=C1)
+    assert time.process_time() - started < 5
