@@ -10,7 +10,8 @@ as a second sign of anybody stands near.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
+from enum import Enum
 from typing import Final
 
 from runner.kernel.labels import DataClass
@@ -56,32 +57,51 @@ _MORE: Final = rf"(?:{_NAMED}(?:,| and| e| ed| &|) )*"
 """Names before the one that is judged: "Hoehn and"."""
 
 
-def _section(*names: str) -> str:
-    return "|".join(line for name in names for line in _LISTS[name])
+def _section(name: str) -> str:
+    return "|".join(_LISTS[name])
 
 
-def _before(*sections: str, of: str = "") -> Pattern:
-    """Return a pattern for what ends right before a name, or before names joined to it."""
-    return compile_pattern(rf"(?:^|[^A-Za-z])(?i:{_section(*sections)}){of} {_MORE}$")
+def _before(*words: str) -> Pattern:
+    """Return a pattern for `words` right before a name, or before names joined to it."""
+    return compile_pattern(rf"(?:^|[^A-Za-z])(?i:{'|'.join(words)}) {_MORE}$")
 
 
-def _behind(pattern: str) -> Pattern:
-    """Return a pattern for what stands right behind a name, its genitive, or names joined to it."""
+def _behind(*words: str) -> Pattern:
+    """Return a pattern for `words` right behind a name, its genitive, or names joined to it."""
     joined = rf"(?: (?:and|e|ed|&) {_NAMED}|-{_NAMED}){{0,3}}"
-    return compile_pattern(rf"^(?:'s|s')?{joined}(?:'s|s')?(?:{pattern})(?:[^A-Za-z]|$)")
+    return compile_pattern(rf"^(?:'s|s')?{joined}(?:'s|s')?(?i:{'|'.join(words)})(?:[^A-Za-z]|$)")
 
 
 _OF: Final = " (?:di|del|of|de)"
-_KINDS: Final = _behind(rf" (?i:{_section('kinds')})")
-_PERHAPS_KINDS: Final = _behind(rf" (?i:{_section('perhaps-kinds')})")
-_KINDS_OF: Final = _before("kinds-of", of=_OF)
-_PERHAPS_KINDS_OF: Final = _before("perhaps-kinds-of", of=_OF)
-_CITING: Final = _before("citing")
-_ASKING: Final = _before("asking")
-_WRITING: Final = _behind(rf" (?i:{_section('writing')})|,? (?i:{_section('question')})")
+_FIRST: Final = {
+    "kinds-of": f"(?:{_section('kinds-of')}){_OF}",
+    "perhaps-kinds-of": f"(?:{_section('perhaps-kinds-of')}){_OF}",
+    "citing": _section("citing"),
+    "asking": _section("asking"),
+}
+_LAST: Final = {
+    "kinds": f" (?:{_section('kinds')})",
+    "perhaps-kinds": f" (?:{_section('perhaps-kinds')})",
+    "writing": f" (?:{_section('writing')})|,? (?:{_section('question')})",
+}
+_BEFORE: Final = {section: _before(words) for section, words in _FIRST.items()}
+_BEHIND: Final = {section: _behind(words) for section, words in _LAST.items()}
+_ANY_BEFORE: Final = _before(*_FIRST.values())
+_ANY_BEHIND: Final = _behind(*_LAST.values())
+"""Most names have none of these beside them, so all are asked for at once."""
 _EXAMPLE_BEFORE: Final = compile_pattern(
     rf"(?i)(?:^|[^a-z])(?:{'|'.join(sorted(_EXAMPLES))}),? (?:[a-z']{{1,12}} )?$"
 )
+
+
+class _Worth(Enum):
+    """What somebody who was found is worth."""
+
+    NOBODY = 0
+    """No person."""
+    CITED = 1
+    """A person if there is another sign of one."""
+    SOMEBODY = 2
 
 
 def without_nobody(
@@ -91,24 +111,15 @@ def without_nobody(
 
     `data` is the text folded, one byte for each of its characters. Only persons in the clear are judged.
     """
-    judged = [span for span in found if span.kind == "person" and is_clear(span.view)]
-    nobody = {span for span in judged if _is_nobody(data, span)}
-    left = [span for span in judged if span not in nobody and span.rule in _WEAK]
-    cited = {span for span in left if _is_cited(data, span)}
     about = [marker for marker in markers if not _EXAMPLE_BEFORE.search(_up_to(data, marker))]
-    dropped = nobody | _without_company(cited, found, about, nobody)
-    return [span for span in found if span not in dropped], about
-
-
-def _without_company(
-    cited: set[Span], found: Iterable[Span], markers: Iterable[Span], nobody: set[Span]
-) -> set[Span]:
-    """Return `cited` but for those near which somebody else, or something of somebody, was found."""
-    others = (
-        span for span in found if span.data_class >= DataClass.C1 and span not in cited and span not in nobody
-    )
-    signs = sorted(span.start for span in (*others, *markers))
-    return {span for span in cited if not is_near(signs, span.start)}
+    judged = [(_worth(data, span), span) for span in found]
+    cited = {span for worth, span in judged if worth is _Worth.CITED}
+    left = [span for worth, span in judged if worth is not _Worth.NOBODY]
+    if cited:
+        others = (span for span in left if span.data_class >= DataClass.C1 and span not in cited)
+        signs = sorted(span.start for span in (*others, *about))
+        left = [span for span in left if span not in cited or is_near(signs, span.start)]
+    return left, about
 
 
 def _up_to(data: bytes, span: Span) -> bytes:
@@ -121,38 +132,43 @@ def _from(data: bytes, span: Span) -> bytes:
     return flat(data[span.end : span.end + _AROUND])
 
 
-def _name(data: bytes, span: Span) -> str:
-    return flat(data[span.start : span.end]).decode("ascii").lower()
-
-
-def _is_nobody(data: bytes, span: Span) -> bool:
-    """Say whether the person at `span` is of teaching, a word that asks, or gave a thing its name."""
-    name = _name(data, span)
-    if name in _EXAMPLES or name.endswith(_EXAMPLES_END) or _EXAMPLES.issuperset(_APART.split(name)):
-        return True
+def _worth(data: bytes, span: Span) -> _Worth:
+    """Say what `span` is worth, a finding: all but persons in the clear are somebody's."""
+    if span.kind != "person" or not is_clear(span.view):
+        return _Worth.SOMEBODY
+    name = flat(data[span.start : span.end]).decode("ascii").lower()
+    words = _APART.split(name)
+    if name in _EXAMPLES or name.endswith(_EXAMPLES_END) or _EXAMPLES.issuperset(words):
+        return _Worth.NOBODY
     if span.rule not in _WEAK:
-        return False
+        return _Worth.SOMEBODY
     if name.isalpha() and _is_asked(name):
-        return True
-    return GIVEN.isdisjoint(_APART.split(name)) and bool(
-        _KINDS.search(_from(data, span)) or _KINDS_OF.search(_up_to(data, span))
+        return _Worth.NOBODY
+    if not GIVEN.isdisjoint(words):
+        return _Worth.SOMEBODY
+    return _by_what_is_beside(_up_to(data, span), _from(data, span))
+
+
+def _by_what_is_beside(before: bytes, behind: bytes) -> _Worth:
+    """Say what somebody between two texts is worth, who may have named a thing or be asked about."""
+    first = (
+        {each for each, words in _BEFORE.items() if words.search(before)}
+        if _ANY_BEFORE.search(before)
+        else ()
     )
+    last = (
+        {each for each, words in _BEHIND.items() if words.search(behind)}
+        if _ANY_BEHIND.search(behind)
+        else ()
+    )
+    if "kinds-of" in first or "kinds" in last:
+        return _Worth.NOBODY
+    if "citing" in first or "perhaps-kinds-of" in first or "perhaps-kinds" in last:
+        return _Worth.CITED
+    return _Worth.CITED if "asking" in first and "writing" in last else _Worth.SOMEBODY
 
 
 def _is_asked(word: str) -> bool:
     """Say whether `word`, in small letters, is a word of instruction or a subject."""
     known = word in _ASKED or _PRONOUN.sub("", word) in _ASKED
     return known or word in _SUBJECTS or word.startswith(_SUBJECTS_BEGIN)
-
-
-def _is_cited(data: bytes, span: Span) -> bool:
-    """Say whether the person at `span` may be an author, or somebody an illness is called after."""
-    if not GIVEN.isdisjoint(_APART.split(_name(data, span))):
-        return False
-    before, behind = _up_to(data, span), _from(data, span)
-    return bool(
-        _CITING.search(before)
-        or _PERHAPS_KINDS_OF.search(before)
-        or _PERHAPS_KINDS.search(behind)
-        or (_ASKING.search(before) and _WRITING.search(behind))
-    )
