@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from runner import HostTool, RunResult, StopReason, open_profile
+from runner.capability.sandbox.bubblewrap import why_not
 from runner.kernel.labels import DataClass
 from runner.kernel.messages import JsonObject
 from runner.testing import ScriptedServer, first_instance
@@ -22,6 +23,7 @@ TOKEN = r"\[CODICE_FISCALE_[a-z]{6}\]"
 QUESTION = f"Which letters of the fiscal code {FISCAL_CODE} stand for the surname?"
 
 Answer = Callable[[JsonObject], str]
+NO_SANDBOX = why_not()
 
 
 @pytest.fixture(autouse=True)
@@ -261,3 +263,71 @@ def test_p1_a_folder_named_after_a_client_is_read_again_and_shown_by_its_name(
     assert all(b"rossi" not in body.lower() for body in bodies)
     assert len({name for body in bodies[1:] for name in re.findall(r"# (\[[^\\]*)", body.decode())}) == 1
     assert verdict(book, tmp_path / "auditor.pin") == "PASS"
+
+
+READS = ("search_text", "read_file", "list_dir")
+ONE_FILE = {"path": "lease/lease.txt"}
+BY_WORDS = {"query": "tenant pays"}
+BY_GREP = {"argv": ["grep", "pays", "lease/lease.txt"]}
+CAN_DO = [
+    pytest.param((), "", "read_file", ONE_FILE, "answered", id="read"),
+    pytest.param((), "", "search_text", BY_WORDS, "answered", id="search"),
+    pytest.param(("other",), "", "read_file", ONE_FILE, "answered", id="read beside another"),
+    pytest.param(("other",), "", "search_text", BY_WORDS | {"path": "lease"}, "answered", id="search beside"),
+    pytest.param(("other",), "", "search_text", BY_WORDS, "denied", id="search both"),
+    pytest.param((), "shell", "read_file", ONE_FILE, "answered", id="read, with a shell"),
+    pytest.param((), "shell", "shell", BY_GREP, "denied", id="shell"),
+    pytest.param((), "search_documents", "read_file", ONE_FILE, "answered", id="read, with an index"),
+    pytest.param((), "search_documents", "search_documents", BY_WORDS, "denied", id="index"),
+]
+
+
+@pytest.mark.parametrize(("others", "beside", "tool", "arguments", "stop"), CAN_DO)
+def test_what_a_user_of_redaction_can_do(
+    others: tuple[str, ...],
+    beside: str,
+    tool: str,
+    arguments: dict[str, Any],
+    *,
+    stop: str,
+    tmp_path: Path,
+) -> None:
+    """P1, and no more than that: what came through the veil is answered from, what did not stays here."""
+    if beside == "shell" and NO_SANDBOX is not None:
+        pytest.skip(NO_SANDBOX)
+    for name in ("lease", *others):
+        (tmp_path / name).mkdir()
+    lines = "Lease of the shop in Pisa\nThe tenant, signor Mario Rossi, pays 900 euro\n"
+    (tmp_path / "lease" / "lease.txt").write_text(lines, encoding="utf-8")
+    lease, more = str(tmp_path / "lease"), [str(tmp_path / name) for name in others]
+    grants: list[dict[str, Any]] = [
+        {"tool": each, "paths": [{"path": lease, "redactable": True}, *more]} for each in READS
+    ]
+    grants += [{"tool": beside, "paths": [lease]}] if beside else []
+    grants += [{"tool": "today", "trusted": True}]  # so that the model chooses the tool
+    grants = [grant | ({"commands": ["grep"]} if grant["tool"] == "shell" else {}) for grant in grants]
+    chosen = iter([tool])
+
+    def model(body: JsonObject) -> str:
+        asked: Any = body["response_format"]
+        wanted = asked["json_schema"]["schema"]["properties"]
+        if "tool" in wanted:
+            return json.dumps({"tool": next(chosen, "answer")})
+        if "answer" in wanted:
+            return json.dumps({"answer": "900 euro"})
+        return json.dumps({name: value for name, value in arguments.items() if name in wanted})
+
+    with (
+        ScriptedServer(replies=[model] * 9) as server,
+        open_profile("attached", tools=[HostTool(today)], **attached(server, "on", grants)) as runtime,
+    ):
+        result = runtime.loop().run("What does the tenant pay?")
+    assert (str(result.stop), len(result.steps)) == (stop, 1)
+    sent = b"".join(server.bodies)
+    assert (b"900 euro" in sent) is (stop == "answered")
+    assert b"Rossi" not in sent
+
+
+def today() -> str:
+    """Say which day it is."""
+    return "monday"
