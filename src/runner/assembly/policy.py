@@ -13,7 +13,7 @@ from runner.assembly.credentials import credential_files
 from runner.assembly.engines import weights_of
 from runner.assembly.places import Places, own_folders
 from runner.assembly.program import program_paths
-from runner.assembly.rules import register_paths
+from runner.assembly.rules import public_path, register_paths
 from runner.capability.home import akaion_home
 from runner.capability.profile import ProfileSource
 from runner.capability.sandbox.bubblewrap import why_not
@@ -43,6 +43,9 @@ def policy_of(
         os.path.realpath(path): f"the credential file of {'.'.join(map(str, where))} lies here"
         for path, where in tokens.items()
     }
+    public = public_path(config, source, places)
+    if public is not None:  # else a private file would become public by where it lies
+        untouchable[os.path.realpath(public)] = "the texts of perimeter.public_texts lie here"
     registers = register_paths(config, source, places).values()
     weights = None if local is None else weights_of(local, ("inference", "local", "model"), source)
     own = (*untouchable, places.trace, akaion_home(), source.path, weights, *registers)

@@ -6,16 +6,22 @@ Owns which register stands where. Leaves reading them to `capability.registers` 
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
+from runner.assembly.blame import blame_of
 from runner.assembly.places import Places, places_of, read_from
 from runner.capability.profile import ProfileSource
+from runner.capability.publictexts import MOST_BYTES, read_public_texts
 from runner.capability.registers import read_register
 from runner.capability.transport.clock import SystemEntropy
 from runner.kernel.config import Config
+from runner.kernel.errors import ConfigError
 from runner.kernel.ports import Locality
 from runner.kernel.registers import Listed
 from runner.perimeter.classify import FRAGMENTS, Classifier, EchoIndex, Registers, compile_registers
 from runner.perimeter.release import Rules
+
+_PUBLIC: Final = ("perimeter", "public_texts")
 
 
 def classifier_of(config: Config, source: ProfileSource) -> Classifier:
@@ -26,9 +32,10 @@ def classifier_of(config: Config, source: ProfileSource) -> Classifier:
 def rules_for(config: Config, source: ProfileSource, ours: Sequence[str]) -> Rules:
     """Return how the profile judges; raise `ConfigError` for a register that cannot be used.
 
-    `ours` is what the runner says itself, which is an echo of nothing.
+    `ours` is what the runner says itself, which is an echo of nothing, as the public texts are.
     """
     key = SystemEntropy().token(32)
+    ours = (*ours, *public_texts(config, source))
     return rules_of(config, registers_of(config, source, key), key=key, ours=ours)
 
 
@@ -47,6 +54,24 @@ def rules_of(config: Config, registers: Registers, *, key: bytes, ours: Sequence
         echo=EchoIndex(key, registers=registers, ours=ours),
         fragments=Classifier(FRAGMENTS, registers),
     )
+
+
+def public_texts(config: Config, source: ProfileSource) -> tuple[str, ...]:
+    """Return the public texts that the profile names; raise `ConfigError` where they cannot be read."""
+    path = public_path(config, source, places_of(config, source))
+    blame = blame_of(source)
+    fix = f"name a text file, or a folder of them, of {MOST_BYTES >> 20} MiB in all at most"
+    if path is None:
+        return ()
+    return read_public_texts(
+        path, refuse=lambda why: ConfigError([blame(_PUBLIC, f"what is named here {why}", fix)])
+    )
+
+
+def public_path(config: Config, source: ProfileSource, places: Places) -> Path | None:
+    """Return where the public texts lie that the profile names, if it does; raise `ConfigError`."""
+    named = config.perimeter.public_texts
+    return None if named is None else read_from(named, _PUBLIC, source, places)
 
 
 def register_lines(config: Config, source: ProfileSource) -> dict[str, tuple[Listed, ...]]:

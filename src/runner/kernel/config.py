@@ -72,6 +72,8 @@ class PerimeterConfig(_Section):
     """Whether a person may be asked to let C2 content of a task go to the remote backend."""
     locality_required: LocalityRequired = LocalityRequired()
     registers: RegistersConfig = RegistersConfig()
+    public_texts: str | None = Field(default=None, min_length=1)
+    """A file or folder of texts that anybody may quote: what repeats them is no echo of what was read."""
     enforcement: Literal["cooperative"] = "cooperative"
 
     @property

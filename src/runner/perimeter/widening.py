@@ -85,6 +85,11 @@ def _egress(old: Config, new: Config) -> Iterator[_Difference]:
                 permits=f"{word} content may reach a local model of grade {grade}", place=f"from {was} on"
             )
     yield from _registers(before.registers.model_dump(), after.registers.model_dump())
+    if after.public_texts not in {None, before.public_texts}:
+        yield _Difference(
+            permits=f"what repeats the texts at {after.public_texts} may leave, whatever else quotes it",
+            place=before.public_texts or "none",
+        )
 
 
 def _models(old: InferenceConfig, new: InferenceConfig) -> Iterator[_Difference]:

@@ -122,6 +122,10 @@ WIDER: dict[str, tuple[dict[str, Any], str]] = {
         {"perimeter": {"registers": {"own_identity": "me.yaml"}}},
         "what the register me.yaml lists counts as no secret",
     ),
+    "public texts": (
+        {"perimeter": {"public_texts": "law"}},
+        "what repeats the texts at law may leave, whatever else quotes it; before: none",
+    ),
     "tool": (
         {"policy": {"grants": [*BASE["policy"]["grants"], {"tool": "list_dir", "paths": ["/s/rossi"]}]}},
         "list_dir may be called: /s/rossi (C2 by default)",
@@ -218,6 +222,7 @@ COMPARED: Final[Mapping[str, tuple[dict[str, Any], dict[str, Any]]]] = {
         {"perimeter": {"registers": {"clients": "b.csv"}}},
     ),
     "perimeter.registers.own_identity": ({}, WIDER["own identity"][0]),
+    "perimeter.public_texts": ({}, WIDER["public texts"][0]),
     "perimeter.registers.public": ({}, {"perimeter": {"registers": {"public": "p.csv"}}}),
     "policy.grants.tool": ({}, WIDER["tool"][0]),
     "policy.grants.paths.path": ({}, WIDER["path"][0]),

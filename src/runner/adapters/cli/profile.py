@@ -110,6 +110,7 @@ def _protection(config: Config, policy: Policy) -> Iterator[tuple[str, str]]:
     yield "Redaction", _REDACTION_WORDS[perimeter.redaction]
     yield "Let go", _ASK_WORDS[perimeter.declassification]
     registers = perimeter.registers.model_dump(exclude_none=True)
+    registers |= {"public_texts": perimeter.public_texts} if perimeter.public_texts else {}
     yield "Registers", ", ".join(f"{name}: {path}" for name, path in registers.items()) or "none"
     paths = [path for grant in config.policy.grants for path in grant.paths]
     yield "Matters", ", ".join(sorted({path.matter for path in paths if path.matter})) or "none"

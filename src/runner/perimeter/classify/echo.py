@@ -25,7 +25,6 @@ from runner.perimeter.classify.formulas import FORMULAS
 from runner.perimeter.classify.readings import every_reading
 from runner.perimeter.classify.registers import Registers
 from runner.perimeter.classify.views import Reading, fold
-from runner.perimeter.classify.words import words_of
 
 _SIZE: Final = 6
 """Words in one fingerprint."""
@@ -84,7 +83,7 @@ class EchoIndex:
         self.version = object()
         """Another object whenever an answer given before may have changed: a key for remembering answers."""
         self._common = frozenset(
-            mark for formula in (*FORMULAS, *ours) for mark in self._marks(words_of(fold(formula).data))
+            mark for formula in (*FORMULAS, *ours) for mark in self._marks(self._words(fold(formula)))
         )
 
     def __repr__(self) -> str:
