@@ -30,8 +30,8 @@ _ENDS: Final = re.compile(rb"\n ?(?:>[> ]*+)?")
 _WIDE: Final = (b"\t", b"\r", b"\x0b", b"\x0c", b"  ", b" \n")
 """Where none of these stands a run is an end of a line, and what begins the next. Most texts are read so, in
 a fifth of the time."""
-_FLAT: Final = re.compile(rf"(?:{_RUN})++".encode())
-_ANY_RUN: Final = re.compile(rb"[\t\r\n\x0b\x0c]|  ")
+_QUOTATION: Final = re.compile(rb"\n>[> \t]*+")
+_TO_SPACES: Final = bytes.maketrans(b"\t\r\n\x0b\x0c", b" " * 5)
 _SPACES: Final = frozenset(b" \t\r\n\x0b\x0c")
 _PLACES: Final = frozenset({"address", "organisation"})
 """Kinds that end with their line where one was found in it: below an address stands a telephone."""
@@ -41,7 +41,12 @@ _LONGEST: Final = 160
 
 def flat(data: bytes) -> bytes:
     """Return `data` with one space for each run, empty lines included."""
-    return _FLAT.sub(b" ", data) if _ANY_RUN.search(data) else data
+    if b">" in data:
+        data = _QUOTATION.sub(b" ", data)
+    data = data.translate(_TO_SPACES)
+    while b"  " in data:
+        data = data.replace(b"  ", b" ")
+    return data
 
 
 def spaced(reading: Reading) -> Reading | None:
