@@ -21,18 +21,19 @@ from runner.perimeter.classify.search import Detector, Finder, Verdicts
 from runner.perimeter.classify.views import AFTER, BEFORE, Draft, Reading
 
 _BLANK: Final = r"[ \t\x0b\x0c]"
-_RUN: Final = (
-    rf"{_BLANK}*(?:\r?\n|\r){_BLANK}*(?:>[> \t\x0b\x0c]*)?|{_BLANK}*[\t\x0b\x0c]{_BLANK}*|{_BLANK}{{2,}}"
-)
+_END: Final = r"(?:\r?\n|\r|\\r\\n|\\[nrt])"
+"""The end of a line, or its escape in JSON."""
+_RUN: Final = rf"{_BLANK}*{_END}{_BLANK}*(?:>[> \t\x0b\x0c]*)?|{_BLANK}*[\t\x0b\x0c]{_BLANK}*|{_BLANK}{{2,}}"
 """One line end, blanks around it and marks of a quotation behind it; or blanks that are not one space."""
 _RUNS: Final = compile_pattern(_RUN)
 _ENDS: Final = re.compile(rb"\n ?(?:>[> ]*+)?")
-_WIDE: Final = (b"\t", b"\r", b"\x0b", b"\x0c", b"  ", b" \n")
+_WIDE: Final = (b"\t", b"\r", b"\x0b", b"\x0c", b"  ", b" \n", b"\\n", b"\\r", b"\\t")
 """Where none of these stands a run is an end of a line, and what begins the next. Most texts are read so, in
 a fifth of the time."""
 _QUOTATION: Final = re.compile(rb"\n>[> \t]*+")
 _TO_SPACES: Final = bytes.maketrans(b"\t\r\n\x0b\x0c", b" " * 5)
 _SPACES: Final = frozenset(b" \t\r\n\x0b\x0c")
+_NO_WORD: Final = _SPACES | frozenset(b"\\")
 _PLACES: Final = frozenset({"address", "organisation"})
 """Kinds that end with their line where one was found in it: below an address stands a telephone."""
 _LONGEST: Final = 160
@@ -73,7 +74,7 @@ def _runs(data: bytes) -> Iterator[Range]:
     else:
         runs = (match.span() for match in _ENDS.finditer(data))
     for start, end in runs:
-        if start > 0 and end < len(data) and data[start - 1] not in _SPACES and data[end] not in _SPACES:
+        if 0 < start < end < len(data) and data[start - 1] not in _SPACES and data[end] not in _NO_WORD:
             yield start, end
 
 

@@ -47,6 +47,8 @@ RUNS = (
     "\n> > ",
     "\r\n> ",
     "\u2028",
+    "\\n",
+    "\\r\\n> ",
     "\x0b",
     "\x85",
     " " * 700,
@@ -107,6 +109,7 @@ def test_what_is_found_behind_a_line_end_has_its_place_in_the_text() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "La casa di Mario\\n\\nRossi è il colore del muro.",
         f"La casa di Mario{EMPTY}Rossi è il colore del muro.",
         "La casa di Mario\n \nRossi è il colore del muro.",
         "La casa di Mario\n>\n> Rossi è il colore del muro.",
