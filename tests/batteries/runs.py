@@ -160,6 +160,7 @@ class Run:
         pid = os.fork()
         if pid == 0:
             try:
+                signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
                 signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
                 with self.opened() as trace:
                     self.act(trace, moves * 20, threads)

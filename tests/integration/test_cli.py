@@ -312,6 +312,15 @@ def _at_a_terminal(practice: Practice, arguments: tuple[str, ...], typed: str) -
     return screen.decode("utf-8", "replace")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """Let programs that are started here be interrupted: what a shell runs in its background ignores that."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_exits_130_and_the_record_is_closed(tmp_path: Path) -> None:
     """I9: the task ends as cancelled, the log is complete and passes."""
     asked, release = threading.Event(), threading.Event()

@@ -58,6 +58,7 @@ ANOTHER: dict[tuple[str, ...], Any] = {
     ("perimeter", "registers", "public"): "public.csv",
     ("perimeter", "locality_required", "C2"): "L1",
     ("perimeter", "locality_required", "C3"): "L1",
+    ("perimeter", "public_texts"): "~/statutes",
     ("policy", "grants"): [{"tool": "read_file", "paths": ["~/Documents"], "approval": "ask"}],
     ("inference", "prefer"): "remote",
     ("inference", "timeout_s"): 60,
