@@ -26,8 +26,8 @@ _END: Final = r"(?:\r?\n|\r|\\r\\n|\\[nrt])"
 _RUN: Final = rf"{_BLANK}*{_END}{_BLANK}*(?:>[> \t\x0b\x0c]*)?|{_BLANK}*[\t\x0b\x0c]{_BLANK}*|{_BLANK}{{2,}}"
 """One line end, blanks around it and marks of a quotation behind it; or blanks that are not one space."""
 _RUNS: Final = compile_pattern(_RUN)
-_ENDS: Final = re.compile(rb"\n ?(?:>[> ]*+)?")
-_WIDE: Final = (b"\t", b"\r", b"\x0b", b"\x0c", b"  ", b" \n", b"\\n", b"\\r", b"\\t")
+_ENDS: Final = re.compile(rb"\n(?<![ \t\r\n\x0b\x0c]\n) ?+(?:>[> ]*+)?+(?![ \t\r\n\x0b\x0c\\])")
+_WIDE: Final = (b"\t", b"\r", b"\x0b", b"\x0c", b"\\", b"  ", b" \n")
 """Where none of these stands a run is an end of a line, and what begins the next. Most texts are read so, in
 a fifth of the time."""
 _QUOTATION: Final = re.compile(rb"\n>[> \t]*+")
