@@ -911,6 +911,76 @@ def test_the_command_checks_a_pack_and_says_under_which_fingerprint(
     assert "UNTRUSTED" in capsys.readouterr().out
 
 
+def test_a_pack_that_holds_is_not_accused_where_no_pin_was_given_and_none_is_found(
+    practice: Practice, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With this device's key it holds; on a machine without one nothing can be said, and nothing is."""
+    pack = practice.pack("pack.zip")
+    assert main(["evidence", "--check", str(pack), "--profile", str(practice.profile)]) == 0
+    monkeypatch.setenv("AKAION_HOME", str(practice.root / "elsewhere"))
+    capsys.readouterr()
+    assert main(["evidence", "--check", str(pack)]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert [line for line in err.splitlines() if "no pin was given: --pin FILE" in line] != []
+    assert "UNTRUSTED" not in err
+
+
+def test_what_is_missing_added_or_altered_in_a_pack_is_named_and_nothing_else(
+    practice: Practice, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """No fingerprint is shown then: that of the sums is the fingerprint of the pack as it was."""
+    files = read_pack(practice.pack("pack"))
+    proof = next(name for name in files if name.startswith("proofs/"))
+    swapped = b"".join(reversed(files[SUMS].splitlines(keepends=True)))
+    for name in ("device.vkey", "evidence.json", "README.txt", SUMS, policies_of(files)[0], proof):
+        less = {each: data for each, data in files.items() if each != name}
+        assert check_pack(less, practice.pin).problems == (f"{name}: missing",)
+        if name not in {SUMS, proof}:
+            more = {**files, name: files[name] + b" "}
+            assert check_pack(more, practice.pin).problems == (f"{name}: altered",)
+    for changes, said_of in (
+        ({proof: b"{}"}, (f"{proof}: altered", f"{proof}: FAIL")),
+        ({"more.txt": b""}, ("more.txt: not listed",)),
+        ({SUMS: swapped}, (f"{SUMS}: altered",)),
+        ({SUMS: files[SUMS] + b"x"}, (f"{SUMS}: altered",)),
+    ):
+        assert check_pack({**files, **changes}, practice.pin).problems == said_of
+    broken = practice.root / "broken.zip"
+    write_pack({**files, "evidence.html": b"<p>"}, broken)
+    command = ["evidence", "--check", str(broken), "--pin", str(practice.pin)]
+    capsys.readouterr()
+    assert main([*command, "--json"]) == 1
+    found = json.loads(capsys.readouterr().out)
+    assert (found["problems"], found["fingerprint"]) == (["evidence.html: altered"], None)
+    assert main(command) == 1
+    shown = capsys.readouterr().out
+    assert ("evidence.html: altered" in shown, "Fingerprint" in shown) == (True, False)
+
+
+def test_i4_a_file_that_whoever_made_the_sums_anew_left_out_is_missing(practice: Practice) -> None:
+    files = read_pack(practice.pack("pack"))
+    for name in ("device.vkey", "evidence.json", "README.txt"):
+        less = resummed({each: data for each, data in files.items() if each != name})
+        assert check_pack(less, practice.pin).problems == (f"{name}: missing",)
+
+
+@pytest.mark.parametrize(
+    ("logs", "italian", "english"),
+    [([0], "nel log n. 0<", "in log no. 0<"), ([0, 2], "nei log n. 0, 2<", "in logs no. 0, 2<")],
+    ids=["one", "two"],
+)
+def test_the_page_does_not_call_a_log_by_a_number_that_reads_as_none(
+    logs: list[int], italian: str, english: str
+) -> None:
+    verdict = {"verdict": "PASS", "exit": 0, "book": "b", "claims_not_made": [], "anchors": [], "reasons": []}
+    text = page(
+        Frame(verdict=verdict, how="", policy_logs=logs, unproved=[], disclosed=[]), {}, [], ["it", "en"]
+    )
+    assert f"la policy in vigore {italian}" in text
+    assert f"the policy that was in force {english}" in text
+
+
 @pytest.mark.parametrize(("what", "status"), [("altered", 1), ("another pin", 3)])
 def test_i4_of_a_book_that_does_not_verify_no_pack_is_made(
     what: str, status: int, practice: Practice, capsys: pytest.CaptureFixture[str]

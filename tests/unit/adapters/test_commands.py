@@ -851,6 +851,18 @@ def test_a_fetch_on_a_terminal_is_a_bar(
 # --- doctor --------------------------------------------------------------------------------------
 
 
+def test_doctor_says_what_to_do_once_however_many_mistakes_a_profile_has(akaion: Any) -> None:
+    grants = "policy: {grants: [{tool: raed_file, colour: red}, {tool: serch_text, sise: 1}]}\n"
+    Path("slips.yaml").write_text(f"profile: detached\n{grants}", encoding="utf-8")
+    status, out, _ = akaion("doctor", "-p", "slips.yaml", "--json")
+    see = "to mend it, see: akaion profile check slips.yaml"
+    mistakes = [each for each in json.loads(out)["checks"] if each["fix"] == see]
+    assert (status, len(mistakes) > 1) == (1, True)
+    shown = akaion("doctor", "-p", "slips.yaml")[1]
+    assert shown.count(see) == 1
+    assert all(each["found"] in shown for each in mistakes)
+
+
 def found(name: str, profile: str = "studio.yaml", *, deep: bool = False) -> Check:
     return next(check for check in checks(profile, deep=deep) if check.name == name)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Plain words for the codes that a screen shows: classes of content, grades of locality, figures.
+"""Plain words for the codes that a screen shows: classes of content, grades of locality, figures, an outcome.
 
 Owns the words, and which of them a screen needs. The codes stay: they are what the documentation and the
 record are looked up by.
@@ -24,6 +24,7 @@ _WORDS: Final = {
     "L2": "in this process, or launched without a way out",
     "median": "half took no longer",
     "p95": "95 in 100 took no longer",
+    "interrupted": "its end is not on record, and the next log accounts for that",
 }
 _CODE: Final = re.compile(rf"\b(?:{'|'.join(_WORDS)})\b")
 CLASSES: Final = {each: f"{each.name}, {_WORDS[each.name]}" for each in DataClass}

@@ -44,9 +44,9 @@ def doctor(
 
 
 def _show(found: list[Check]) -> None:
-    """Print what was found as a table, and below it what to do."""
+    """Print what was found as a table, and below it what to do, each thing once."""
     rows = [(Text(check.grade, style=_STYLES[check.grade]), check.name, check.found) for check in found]
     print_table(output(), ("", "check", "found"), rows)
-    for check in found:
-        if check.fix:
-            print_line(output(), f"{check.name}: {check.fix}", _STYLES[check.grade])
+    fixes = {(check.name, check.fix): check.grade for check in found if check.fix}
+    for (name, fix), grade in fixes.items():
+        print_line(output(), f"{name}: {fix}", _STYLES[grade])

@@ -123,7 +123,7 @@ def evidence(
 
     The pack holds a proof of each line, one page and a summary drawn from them. It is input for a data
     protection officer and no legal advice. Without --with-content it holds no content. The exit status of
-    making one is the verifier's on the whole book; of checking, 0 for a pack that holds.
+    making one is the verifier's on the whole book; of checking, 0 for a pack that holds. That needs a pin.
     """
     if check is not None:
         _check(check, pin, profile, as_json=as_json)
@@ -235,9 +235,12 @@ def _check(pack: Path, pin: Path | None, profile: str, *, as_json: bool) -> None
     files = read_pack(pack)
     proofs = sum(name.startswith("proofs/") for name in files)
     checked = count(1)
-    with own_pin(profile, pin) as given, meter(errors(), "checking proofs") as tell:
-        found = check_pack(files, given, lambda: tell(next(checked), proofs))
-    print_name = fingerprint(files) if "SHA256SUMS" in files else ""
+    with own_pin(profile, pin) as given:
+        if given is None:
+            raise typer.BadParameter("no pin was given: --pin FILE", param_hint="--pin")
+        with meter(errors(), "checking proofs") as tell:
+            found = check_pack(files, given, lambda: tell(next(checked), proofs))
+    print_name = None if found.problems else fingerprint(files)
     if as_json:
         facts = {"pack": str(pack), "holds": not found.problems, "problems": list(found.problems)}
         facts |= {"fingerprint": print_name, "lines": found.lines, "doubts": list(found.doubts)}
@@ -248,7 +251,8 @@ def _check(pack: Path, pin: Path | None, profile: str, *, as_json: bool) -> None
             print_line(output(), problem, "red")
         word = "the pack does not hold" if found.problems else "the pack holds"
         doubts = [("Doubts", ", ".join(found.doubts))] if found.doubts else []
-        facts_shown = [("Lines", str(found.lines)), ("Fingerprint", print_name), *doubts]
+        known = [] if print_name is None else [("Fingerprint", print_name)]
+        facts_shown = [("Lines", str(found.lines)), *known, *doubts]
         print_facts(output(), [("Result", word), *facts_shown, *_by_maker(found)])
     if found.problems:
         raise typer.Exit(Status.FAILED)

@@ -32,7 +32,7 @@ from runner.adapters.cli.verified import (
 from runner.adapters.cli.work import lasted
 from runner.adapters.ledger.book import Entry
 from runner.adapters.ledger.drift import ALPHA, ENOUGH, Drift, Measure, drift
-from runner.adapters.ledger.run import OPEN, Run, answer_word
+from runner.adapters.ledger.run import INTERRUPTED, OPEN, Run, answer_word
 from runner.adapters.ledger.select import Wanted, shown_moment, wanted_runs
 from runner.adapters.ledger.verdict import Verdict
 from runner.kernel.language import how_many
@@ -50,7 +50,7 @@ _HEAD: Final = (
     "tokens",
 )
 _UNVERIFIED: Final = "NOT VERIFIED: this was read, nothing proves it"
-_OUTCOMES: Final = ("done", "failed", "cancelled", "stopped", OPEN)
+_OUTCOMES: Final = ("done", "failed", "cancelled", "stopped", INTERRUPTED, OPEN)
 _CAVEAT: Final = (
     "A run is one sample. A change of the work looks like a change of the backend: see the size of a request."
 )
@@ -74,7 +74,7 @@ def runs(
     since: SinceOption = None,
     until: UntilOption = None,
     backend: Annotated[str, typer.Option("--backend", help="Only runs that asked this backend.")] = "",
-    outcome: Annotated[str, typer.Option("--outcome", help="Only runs that ended so, or are open.")] = "",
+    outcome: Annotated[str, typer.Option("--outcome", help="Only runs that ended so, or never did.")] = "",
     denied: Annotated[
         bool, typer.Option("--denied", help="Only runs in which something was denied.")
     ] = False,

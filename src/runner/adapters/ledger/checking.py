@@ -26,7 +26,7 @@ from runner.adapters.ledger.material import (
     policy_logs,
     policy_name,
 )
-from runner.adapters.ledger.pack import SUMS, Files, chosen, sums_of
+from runner.adapters.ledger.pack import SUMS, Files, chosen, unlike_sums
 from runner.adapters.ledger.proofs import proof_name
 from runner.adapters.ledger.run import Run
 from runner.adapters.ledger.said import parse_given
@@ -40,6 +40,9 @@ _END: Final = ["close", "seal"]
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
     """What came of checking a pack: every problem in words, how many lines, and the verifier's doubts.
+
+    Where files are not those that the sums list, the problems name these, and what the verifier has against
+    the proofs: that the rest does not follow from the lines would say nothing more.
 
     The doubt `INCOMPLETE` is of an enclosed log that has no end, of a task whose end is not shown, and of
     lines that are called unproved. The `verdict` on the whole book, None where none is said, and how many
@@ -62,27 +65,28 @@ class _Contents:
     given: Given | None = None
 
 
-def check_pack(files: Files, pin: Path | None, on_proof: Callable[[], None] = lambda: None) -> Checked:
+def check_pack(files: Files, pin: Path, on_proof: Callable[[], None] = lambda: None) -> Checked:
     """Check a pack: its sums, each proof by the verifier under `pin`, and all that is derived from the lines.
 
     `on_proof` is called after each proof. Raises `TraceError` when the verifier cannot be run.
     """
-    sums = files.get(SUMS)
     rest = {name: data for name, data in files.items() if name != SUMS}
-    problems = [] if sums == sums_of(rest) else [f"{SUMS}: the files are not those that it lists"]
+    unlike = unlike_sums(files)
+    problems = [f"{name}: {how}" for name, how in unlike.items()]
     proofs = {name: files[name] for name in sorted(files) if name.startswith("proofs/")}
     codes = _check_proofs(proofs, pin, on_proof)
     problems += [f"{name}: {_DOUBT.get(code, 'FAIL')}" for name, code in codes.items() if code not in {0, 4}]
     doubts = {_DOUBT[code] for code in codes.values() if code in _DOUBT}
-    if pin is not None and rest.get(PIN, b"").strip() != pin.read_bytes().strip():
+    if PIN in rest and PIN not in unlike and rest[PIN].strip() != pin.read_bytes().strip():
         problems.append(f"{PIN}: it is not the pin that you have")
     try:
         found = _check_contents(rest, pin)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        found = _Contents(problems=[f"{SUMMARY}: it is not what a pack holds"])
+        why = "it is not what a pack holds" if SUMMARY in rest else "missing"
+        found = _Contents(problems=[f"{SUMMARY}: {why}"])
     doubts |= {"INCOMPLETE"} if found.is_open else set()
     return Checked(
-        problems=(*problems, *found.problems),
+        problems=(*problems, *(() if unlike else found.problems)),
         lines=len(proofs),
         doubts=tuple(sorted(doubts)),
         verdict=None if found.given is None else str(found.given.verdict["verdict"]),
@@ -90,7 +94,7 @@ def check_pack(files: Files, pin: Path | None, on_proof: Callable[[], None] = la
     )
 
 
-def _check_proofs(proofs: Files, pin: Path | None, on_proof: Callable[[], None]) -> dict[str, int]:
+def _check_proofs(proofs: Files, pin: Path, on_proof: Callable[[], None]) -> dict[str, int]:
     """Return the verifier's exit code for each proof."""
     codes = {}
     with TemporaryDirectory(prefix="akaion-pack-") as scratch:
@@ -103,7 +107,7 @@ def _check_proofs(proofs: Files, pin: Path | None, on_proof: Callable[[], None])
     return codes
 
 
-def _check_contents(files: Files, pin: Path | None) -> _Contents:
+def _check_contents(files: Files, pin: Path) -> _Contents:
     """Return what came of it; raise whatever comes of a file that is not of a pack."""
     shown = _shown(files)
     lines = tuple(line for line, _ in shown)
@@ -194,7 +198,7 @@ def _read_log(data: bytes) -> ReadLog:
     return ReadLog(number=number, entries=tuple(to_entry(number, line) for line in lines), torn=bool(rest))
 
 
-def _check_verdict(files: Files, lines: Sequence[Entry], given: Given, pin: Path | None) -> list[str]:
+def _check_verdict(files: Files, lines: Sequence[Entry], given: Given, pin: Path) -> list[str]:
     """Return what the verifier has against the whole logs that are enclosed, if any are."""
     logs = {name: data for name, data in files.items() if name.startswith("logs/")}
     if not logs:
@@ -243,13 +247,13 @@ def _check_derived(files: Files, lines: Sequence[Entry], given: Given) -> list[s
     wanted = {**wanted, **{each.file: each.payload for each in given.disclosed}}
     named = {*wanted, *(proof_name(ref(line)) for line in lines), *(f"logs/{name}" for name in given.logs)}
     named |= {PIN, *map(policy_name, given.policies)}
-    problems = [
-        f"{name}: it does not follow from the lines" for name in wanted if files.get(name) != wanted[name]
-    ]
+    apart = [name for name in wanted if name in files and files[name] != wanted[name]]
+    problems = [f"{name}: it does not follow from the lines" for name in apart]
     problems += [f"{name}: it is not what was committed" for name in _untrue(given.disclosed, lines)]
     unused = [policy_name(each) for each in given.policies if not policy_logs(each, headers)[1]]
     problems += [f"{name}: it was in force in none of the logs" for name in unused]
-    return problems + [f"{name}: it does not belong to the pack" for name in sorted(set(files) ^ named)]
+    problems += [f"{name}: missing" for name in sorted(named - set(files))]
+    return problems + [f"{name}: it does not belong to the pack" for name in sorted(set(files) - named)]
 
 
 def _untrue(disclosed: Sequence[Disclosure], lines: Sequence[Entry]) -> list[str]:

@@ -41,6 +41,7 @@ MAX_LINES: Final = 20_000
 """Lines that a pack holds at most: a page of more is read by nobody."""
 MAX_PACK: Final = 512 << 20
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(/[A-Za-z0-9][A-Za-z0-9._-]*)?")
+_SUM: Final = re.compile(rf"^([0-9a-f]{{64}})  ({_NAME.pattern})$", re.MULTILINE)
 _DATE: Final = (1980, 1, 1, 0, 0, 0)
 _UNIX: Final = 3
 _PACKED: Final = frozenset({zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED})
@@ -154,6 +155,26 @@ def sums_of(files: Mapping[str, bytes]) -> bytes:
     """Return the file of sums over the others, as `sha256sum` prints it."""
     lines = (f"{sha256(files[name]).hexdigest()}  {name}\n" for name in sorted(files))
     return "".join(lines).encode("ascii")
+
+
+def unlike_sums(files: Mapping[str, bytes]) -> dict[str, str]:
+    """Return each file of a pack that is not as its sums say: `missing`, `not listed` or `altered`.
+
+    Of a pack without sums, and where it is the text of the sums that is not as `sums_of` writes it, that
+    file alone is named.
+    """
+    if SUMS not in files:
+        return {SUMS: "missing"}
+    rest = {name: data for name, data in files.items() if name != SUMS}
+    sums = _SUM.finditer(files[SUMS].decode("ascii", "replace"))
+    listed = {found[2]: found[1] for found in sums if found[2] != SUMS}
+    here = {name: sha256(data).hexdigest() for name, data in rest.items()}
+    unlike = dict.fromkeys(listed.keys() - here, "missing") | dict.fromkeys(
+        here.keys() - listed, "not listed"
+    )
+    unlike |= {name: "altered" for name in here.keys() & listed if here[name] != listed[name]}
+    whole = {} if files[SUMS] == sums_of(rest) else {SUMS: "altered"}
+    return dict(sorted(unlike.items())) or whole
 
 
 def fingerprint(files: Mapping[str, bytes]) -> str:

@@ -85,7 +85,7 @@ def _head(frame: Frame, language: Language) -> Iterator[_Markup]:
     yield _tag("p", _frame("how", language))
     yield _tag("pre", frame.how)
     yield _tag("p", _frame("derived", language))
-    policy = "policy_yes" if frame.policy_logs else "policy_no"
+    policy = {0: "policy_no", 1: "policy_one"}.get(len(frame.policy_logs), "policy_more")
     yield _tag("p", _frame(policy, language), " ", ", ".join(map(str, frame.policy_logs)))
     if frame.unproved:
         left_out = ", ".join(f"{log}:{seq}" for log, seq in frame.unproved)

@@ -21,6 +21,8 @@ GRANTED: Final = "granted"
 """The word for a yes of `answer_word`."""
 OPEN: Final = "open"
 """The outcome of a run whose end is not on record: it goes on, or was interrupted."""
+INTERRUPTED: Final = "interrupted"
+"""The outcome of one in a log that broke off, where the next log accounts for it: it does not go on."""
 _TIERS: Final = tuple(Tier)
 _P95: Final = 94
 """The 95th percentile among the 99 cuts of 100 parts."""

@@ -6,13 +6,13 @@ format: a record holds no content (I12), so no search can find any.
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from runner.adapters.ledger.book import Ledger
-from runner.adapters.ledger.run import Run, runs_of
+from runner.adapters.ledger.book import Ledger, ReadLog
+from runner.adapters.ledger.run import INTERRUPTED, OPEN, Run, runs_of
 
 _DAY: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
 _MICROSECOND: Final = timedelta(microseconds=1)
@@ -57,9 +57,16 @@ class Wanted:
 
 def wanted_runs(ledger: Ledger, wanted: Wanted) -> list[Run]:
     """Return the runs of `ledger` that are meant, the oldest first; raise `TraceError`."""
-    logs = ledger.newest_first()
-    newest = [[run for run in runs_of(log) if wanted.fits(run)] for log in logs]
+    logs, interrupted = ledger.newest_first(), ledger.verdict.report["interrupted"]
+    newest = [[run for run in _told(log, interrupted) if wanted.fits(run)] for log in logs]
     return [run for runs in reversed(newest) for run in runs]
+
+
+def _told(log: ReadLog, interrupted: Collection[int]) -> Iterator[Run]:
+    """Yield the runs of `log`; `interrupted` are the logs that broke off and that the next accounts for."""
+    for run in runs_of(log):
+        is_over = run.outcome == OPEN and log.number in interrupted
+        yield replace(run, outcome=INTERRUPTED) if is_over else run
 
 
 def _texts(value: Any) -> Iterator[str]:  # noqa: ANN401 - JSON

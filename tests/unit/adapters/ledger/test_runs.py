@@ -91,11 +91,25 @@ def test_a_day_is_whole_and_a_time_is_utc_unless_it_says_where() -> None:
         parse_moment("yesterday")
 
 
-def test_an_interrupted_run_is_open_and_its_lines_are_verified_by_the_next_log() -> None:
+def test_an_interrupted_run_is_called_so_and_its_lines_are_verified_by_the_next_log() -> None:
     interrupted, after = runs("interrupted")
-    assert (interrupted.outcome, interrupted.end_us, interrupted.duration_us) == ("open", None, None)
+    assert (interrupted.outcome, interrupted.end_us, interrupted.duration_us) == ("interrupted", None, None)
+    assert runs("interrupted", outcome="interrupted") == [interrupted]
+    assert runs("interrupted", outcome="open") == []
     assert interrupted.verified
     assert after.outcome == "done"
+
+
+def test_a_run_that_no_later_log_accounts_for_is_open_and_the_screen_says_what_interrupted_is(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert [run.outcome for run in runs("broken-off")] == ["open"]
+    words = "interrupted: its end is not on record, and the next log accounts for that"
+    for book, is_said in (("interrupted", True), ("broken-off", False)):
+        where = ("--folder", str(GOLDEN / book), "--pin", str(GOLDEN / f"{book}.pin"))
+        assert (words in akaion(capsys, "runs", *where)[1]) is is_said
+        task = runs(book)[0].task
+        assert (words in akaion(capsys, "runs", "show", task, *where)[1]) is is_said
 
 
 @pytest.mark.parametrize("book", ["broken-off", "interrupted"])
@@ -159,7 +173,9 @@ def test_i4_what_anybody_adds_to_an_interrupted_log_is_in_no_number_whoever_goes
     assert (report["egress"]["allowed"], report["localities"]) == (0, [])
     status, found = listed(capsys, book, pin)
     assert status == 0
-    assert [(run["task"], run["outcome"], run["sends"]) for run in found["runs"]] == [(task, "open", {})]
+    assert [(run["task"], run["outcome"], run["sends"]) for run in found["runs"]] == [
+        (task, "interrupted", {})
+    ]
     assert [run["task"] for run in found["unverified"]] == [other]
     where = ("--folder", str(book), "--pin", str(pin))
     assert akaion(capsys, "runs", "show", task, *where)[1].count("not verified") == 5
