@@ -169,9 +169,8 @@ def unlike_sums(files: Mapping[str, bytes]) -> dict[str, str]:
     sums = _SUM.finditer(files[SUMS].decode("ascii", "replace"))
     listed = {found[2]: found[1] for found in sums if found[2] != SUMS}
     here = {name: sha256(data).hexdigest() for name, data in rest.items()}
-    unlike = dict.fromkeys(listed.keys() - here, "missing") | dict.fromkeys(
-        here.keys() - listed, "not listed"
-    )
+    unlike = dict.fromkeys(listed.keys() - here, "missing")
+    unlike |= dict.fromkeys(here.keys() - listed, "not listed")
     unlike |= {name: "altered" for name in here.keys() & listed if here[name] != listed[name]}
     whole = {} if files[SUMS] == sums_of(rest) else {SUMS: "altered"}
     return dict(sorted(unlike.items())) or whole

@@ -112,6 +112,22 @@ def test_a_run_that_no_later_log_accounts_for_is_open_and_the_screen_says_what_i
         assert (words in akaion(capsys, "runs", "show", task, *where)[1]) is is_said
 
 
+def test_i4_a_run_is_not_interrupted_by_the_word_of_a_line_that_no_seal_covers(tmp_path: Path) -> None:
+    """The line of the next log that accounts for it can be added by anybody until it is sealed."""
+    book = tmp_path / "book"
+    shutil.copytree(GOLDEN / "interrupted", book)
+    log = max(book.glob("*.jsonl"))
+    lines = log.read_bytes().splitlines(keepends=True)
+    (recovery,) = [at for at, line in enumerate(lines) if b'"kind":"recovery"' in line]
+    outcomes = []
+    for kept in (recovery + 1, recovery + 2):
+        log.write_bytes(b"".join(lines[:kept]))
+        ledger = open_ledger(book, GOLDEN / "interrupted.pin")
+        assert ledger.verdict.holds
+        outcomes += [run.outcome for run in wanted_runs(ledger, Wanted())]
+    assert outcomes == ["open", "interrupted"]
+
+
 @pytest.mark.parametrize("book", ["broken-off", "interrupted"])
 def test_i4_lines_after_the_last_seal_count_for_nothing_in_their_run(
     book: str, capsys: pytest.CaptureFixture[str]
