@@ -937,7 +937,7 @@ def test_what_is_missing_added_or_altered_in_a_pack_is_named_and_nothing_else(
         less = {each: data for each, data in files.items() if each != name}
         assert check_pack(less, practice.pin).problems == (f"{name}: missing",)
         if name not in {SUMS, proof}:
-            more = {**files, name: files[name] + b" "}
+            more = {**files, name: b"x" + files[name]}
             assert check_pack(more, practice.pin).problems == (f"{name}: altered",)
     for changes, said_of in (
         ({proof: b"{}"}, (f"{proof}: altered", f"{proof}: FAIL")),

@@ -159,7 +159,9 @@ def test_i4_what_anybody_adds_to_an_interrupted_log_is_in_no_number_whoever_goes
         )
 
     trace = opened()
-    task, other = trace.mint_id(), trace.mint_id()
+    ended, task, other = trace.mint_id(), trace.mint_id(), trace.mint_id()
+    trace.append(r.TaskStart(goal_commit="0" * 64, data_class=DataClass.C1), task=ended)
+    trace.append(r.TaskEnd(outcome="done"), task=ended)
     trace.append(r.TaskStart(goal_commit="0" * 64, data_class=DataClass.C1), task=task)
     trace.barrier()
     pin.write_text(vkey(device_key_name(facts.book), signer.public_key) + "\n", encoding="ascii")
@@ -189,9 +191,8 @@ def test_i4_what_anybody_adds_to_an_interrupted_log_is_in_no_number_whoever_goes
     assert (report["egress"]["allowed"], report["localities"]) == (0, [])
     status, found = listed(capsys, book, pin)
     assert status == 0
-    assert [(run["task"], run["outcome"], run["sends"]) for run in found["runs"]] == [
-        (task, "interrupted", {})
-    ]
+    told = [(run["task"], run["outcome"], run["sends"]) for run in found["runs"]]
+    assert told == [(ended, "done", {}), (task, "interrupted", {})]
     assert [run["task"] for run in found["unverified"]] == [other]
     where = ("--folder", str(book), "--pin", str(pin))
     assert akaion(capsys, "runs", "show", task, *where)[1].count("not verified") == 5
