@@ -81,11 +81,13 @@ def _runs(data: bytes) -> Iterator[Range]:
 class SpacedFinder(Finder):
     """What rules find in a reading that `spaced` made, beyond what `base` found where it was made from."""
 
-    __slots__ = ("_base", "_near", "_runs")
+    __slots__ = ("_base", "_edge", "_near", "_runs")
 
     def __init__(self, reading: Reading, source: bytes, verdicts: Verdicts, base: Finder) -> None:
         super().__init__(reading, source, verdicts)
         self._base = base
+        self._edge = -1 if b"\\" in base._data else 1  # noqa: SLF001 - a finder as this one
+        """How far in a match a run must be: the letter of an escape was read as one of the word behind."""
         self._runs = [piece.at for piece in reading.pieces if piece.step == 0]
         self._near = list(_around(self._runs))
 
@@ -100,7 +102,7 @@ class SpacedFinder(Finder):
 
         One that only ends the word before, or begins the one behind, did so where it was read as it stands.
         """
-        start, end = match[0][0] + 1, match[0][1] - 1
+        start, end = match[0][0] + self._edge, match[0][1] - self._edge
         if tried.rule.needs_context:
             start, end = start - BEFORE, end + AFTER
         run = bisect_left(self._runs, start)

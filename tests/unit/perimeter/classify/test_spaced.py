@@ -80,6 +80,11 @@ def test_no_single_space_hides_a_kind_when_it_is_a_run(number: int, run: str) ->
         assert reach(classify_text(broken)).items() >= wanted.items(), repr(broken)
 
 
+def test_the_letter_of_an_escape_is_none_of_the_word_behind_it() -> None:
+    text = "Elena Fontana è\\nindagata per truffa aggravata."
+    assert reach(classify_text(text)) == reach(classify_text(text.replace("\\n", " ")))
+
+
 @given(st.sampled_from(SENTENCES), st.data())
 def test_any_runs_in_place_of_any_spaces_hide_nothing(text: str, data: st.DataObject) -> None:
     wanted = reach(classify_text(text))
