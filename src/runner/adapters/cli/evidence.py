@@ -260,10 +260,9 @@ def _check(pack: Path, pin: Path | None, profile: str, *, as_json: bool) -> None
 
 def _by_maker(found: Checked) -> list[tuple[str, str]]:
     """Return what stands in a pack and was not checked."""
+    not_shown = ("Not shown", NOT_SHOWN)
+    if found.verdict is None:
+        return [not_shown]
     anchors = "no anchor" if not found.anchors else f"anchors: {found.anchors}"
-    said = (
-        []
-        if found.verdict is None
-        else [f"{found.verdict} on the whole book, {anchors}: only the book shows it"]
-    )
-    return [*(("Its maker says", each) for each in said), ("Not shown", NOT_SHOWN)]
+    said = f"{found.verdict} on the whole book, {anchors}: only the book shows it"
+    return [("Its maker says", said), not_shown]

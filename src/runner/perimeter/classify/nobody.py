@@ -10,7 +10,7 @@ as a second sign of anybody stands near.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import Enum
 from typing import Final
 
@@ -151,21 +151,19 @@ def _worth(data: bytes, span: Span) -> _Worth:
 
 def _by_what_is_beside(before: bytes, behind: bytes) -> _Worth:
     """Say what somebody between two texts is worth, who may have named a thing or be asked about."""
-    first = (
-        {each for each, words in _BEFORE.items() if words.search(before)}
-        if _ANY_BEFORE.search(before)
-        else ()
-    )
-    last = (
-        {each for each, words in _BEHIND.items() if words.search(behind)}
-        if _ANY_BEHIND.search(behind)
-        else ()
-    )
+    first, last = _sections(before, _BEFORE, _ANY_BEFORE), _sections(behind, _BEHIND, _ANY_BEHIND)
     if "kinds-of" in first or "kinds" in last:
         return _Worth.NOBODY
     if "citing" in first or "perhaps-kinds-of" in first or "perhaps-kinds" in last:
         return _Worth.CITED
     return _Worth.CITED if "asking" in first and "writing" in last else _Worth.SOMEBODY
+
+
+def _sections(text: bytes, patterns: Mapping[str, Pattern], any_of_them: Pattern) -> set[str]:
+    """Return the sections whose words stand in `text`, right beside a name."""
+    if not any_of_them.search(text):
+        return set()
+    return {section for section, words in patterns.items() if words.search(text)}
 
 
 def _is_asked(word: str) -> bool:
