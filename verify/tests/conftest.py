@@ -4,13 +4,16 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import ModuleType
 
 HERE = Path(__file__).resolve().parent
@@ -29,7 +32,7 @@ def _load(name: str, path: Path) -> ModuleType:
 _load("akaion_verify", HERE.parent / "akaion_verify.py")
 bookbuilder = _load("bookbuilder", HERE / "bookbuilder.py")
 _load("mutants", HERE / "mutants.py")
-_load("battery", HERE / "battery.py")
+battery = _load("battery", HERE / "battery.py")
 
 
 @pytest.fixture
@@ -44,3 +47,19 @@ def pin(tmp_path: Path) -> Path:
     path = tmp_path / "device.vkey"
     path.write_text(bookbuilder.DEVICE_VKEY + "\n", encoding="ascii")
     return path
+
+
+@pytest.fixture(scope="session")
+def node() -> str:
+    """The Node of this machine; without one the test is skipped."""
+    found = shutil.which("node")
+    if found is None:
+        pytest.skip("there is no Node on this machine")
+    return found
+
+
+@pytest.fixture(scope="module")
+def page(node: str) -> Iterator[battery.Page]:
+    """The second verifier, at work under Node."""
+    with closing(battery.Page(node)) as started:
+        yield started

@@ -14,8 +14,6 @@ cosigned. A row that needs one is judged with each of them; without one the verd
 from __future__ import annotations
 
 import json
-import shutil
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
@@ -29,7 +27,7 @@ import test_page
 from bookbuilder import LogBuilder, Step, Story, hex32, hex64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 CLASSES = {"PASS": "verified", "INCOMPLETE": "prefix", "FAIL": "rejected", "UNTRUSTED": "rejected"}
 
@@ -392,15 +390,6 @@ def witness(tmp_path: Path) -> Path:
     path = tmp_path / "witness.vkey"
     path.write_text(test_anchors.witness_vkey(bb.public(test_anchors.WITNESS)) + "\n", encoding="ascii")
     return path
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[battery.Page]:
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("there is no Node on this machine")
-    with closing(battery.Page(node)) as started:
-        yield started
 
 
 @pytest.mark.parametrize("name", ROWS)

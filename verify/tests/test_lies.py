@@ -8,8 +8,6 @@ that an auditor asks about, and those that span logs, keys and what lies beside 
 from __future__ import annotations
 
 import json
-import shutil
-from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Callable
@@ -22,7 +20,7 @@ import test_page
 from bookbuilder import LogBuilder, Step, Story, hex32, hex64
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 Reason = tuple[str, "int | None", "int | None"]
 
@@ -262,15 +260,6 @@ def test_a_signed_lie_gets_its_verdict_and_its_reason(name: str, folder: Path, t
     assert (report["verdict"], found) == (lie.verdict, lie.reasons)
     if lie.verdict == "PASS":
         assert av.NOT_ANCHORED in report["claims_not_made"]
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[battery.Page]:
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("there is no Node on this machine")
-    with closing(battery.Page(node)) as started:
-        yield started
 
 
 @pytest.mark.parametrize("name", LIES)

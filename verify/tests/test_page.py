@@ -14,7 +14,6 @@ import re
 import shutil
 import subprocess
 import threading
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,22 +28,13 @@ import test_signatures
 from bookbuilder import Story
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 PAGE = Path(av.__file__).with_suffix(".html")
 VECTORS = Path(__file__).resolve().parents[2].parent / "shared" / "vectors" / "ed25519"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 AGREED = 400
 """Mutants that both judge here; `battery.py --page N` takes more."""
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[battery.Page]:
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("there is no Node on this machine")
-    with closing(battery.Page(node)) as started:
-        yield started
 
 
 def scripts() -> list[str]:
@@ -300,10 +290,9 @@ def test_both_say_the_same_of_stray_names_and_missing_logs(
     assert [reason["code"] for reason in ours["reasons"]] == ["stray-file", "log-missing"]  # type: ignore[index]
 
 
-def test_both_say_the_same_of_altered_books(tmp_path: Path) -> None:
-    node = shutil.which("node")
-    if node is None or not battery.GOLDEN.is_dir():
-        pytest.skip("there is no Node, or the golden books are not beside this checkout")
+def test_both_say_the_same_of_altered_books(node: str, tmp_path: Path) -> None:
+    if not battery.GOLDEN.is_dir():
+        pytest.skip("the golden books are not beside this checkout")
     *_, tally = battery.run(AGREED, AGREED, 1_000_000, node, tmp_path)
     assert (tally.compared, tally.differing) == (AGREED, [])
 

@@ -8,10 +8,8 @@ any key. The next honest log states how many there are and their root. Both veri
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
-from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import akaion_verify as av
@@ -22,21 +20,11 @@ import test_page
 from bookbuilder import LogBuilder, Step, Story
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
 UNTIL = "seal4"
 """The story breaks off, sealed, while a task is open."""
 SENDS = 40
-
-
-@pytest.fixture(scope="module")
-def page() -> Iterator[battery.Page]:
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("there is no Node on this machine")
-    with closing(battery.Page(node)) as started:
-        yield started
 
 
 def sends(backend: str, locality: str, data_class: str) -> list[Step]:
@@ -214,11 +202,8 @@ def test_what_waits_for_a_seal_is_only_what_came_since_the_last_one(
     assert (max(waiting), waiting[-1]) == (10, 0)
 
 
-def shown(folder: Path, pin: Path) -> dict[str, Any]:
+def shown(node: str, folder: Path, pin: Path) -> dict[str, Any]:
     """What the page shows of a book (see `shown.js`)."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("there is no Node on this machine")
     job = {"files": test_page.files_of(folder), "pin": pin.read_text(encoding="ascii")}
     script = str(battery.HERE / "shown.js")
     done = subprocess.run([node, script], input=json.dumps(job), capture_output=True, text=True, check=True)
@@ -229,13 +214,15 @@ def shown(folder: Path, pin: Path) -> dict[str, Any]:
 LINKED, SEALED = "which the next line states as its link", "No seal covers it"
 
 
-def test_the_page_marks_what_no_seal_covers_and_leaves_it_out_of_the_sends(folder: Path, pin: Path) -> None:
+def test_the_page_marks_what_no_seal_covers_and_leaves_it_out_of_the_sends(
+    node: str, folder: Path, pin: Path
+) -> None:
     log = broken_off()
     log.write(folder)
     sealed = len(log.lines)
-    before = shown(folder, pin)
+    before = shown(node, folder, pin)
     log.play(sends(bb.REMOTE, "remote", "C3")[:4]).write(folder)
-    seen = shown(folder, pin)
+    seen = shown(node, folder, pin)
     assert seen["sends"] == before["sends"]
     assert seen["facts"]["Under no seal"] == "4 lines (nobody vouches for them, no rule was applied to them)"
     marks = ["no seal covers it" in row for row in seen["rows"]]
@@ -243,27 +230,29 @@ def test_the_page_marks_what_no_seal_covers_and_leaves_it_out_of_the_sends(folde
     assert [any(SEALED in step for step in steps) for steps in seen["trust"]] == marks
 
 
-def test_the_page_says_of_no_line_that_the_next_one_links_it_where_none_does(folder: Path, pin: Path) -> None:
+def test_the_page_says_of_no_line_that_the_next_one_links_it_where_none_does(
+    node: str, folder: Path, pin: Path
+) -> None:
     """Neither of the last line, nor of one that was altered: the next line states the link of another."""
     log = broken_off()
     log.write(folder)
-    linked = [LINKED in steps[0] for steps in shown(folder, pin)["trust"]]
+    linked = [LINKED in steps[0] for steps in shown(node, folder, pin)["trust"]]
     assert linked == [True] * (len(log.lines) - 1) + [False]
     at = Story().seq("b0")
     log.lines[at] = log.lines[at].replace(b'"integrity":"user"', b'"integrity":"plan"')
     log.write(folder)
-    steps = shown(folder, pin)["trust"]
+    steps = shown(node, folder, pin)["trust"]
     assert [LINKED in each[0] for each in steps] == [True] * at + [False]
     assert "No next line that holds states this as its link." in steps[-1][0]
 
 
-def test_the_page_states_every_fact_that_the_command_does(folder: Path, pin: Path) -> None:
+def test_the_page_states_every_fact_that_the_command_does(node: str, folder: Path, pin: Path) -> None:
     story = Story()
     story.redact()
     LogBuilder().open().play(story).write(folder)
     facts = [line for line in av.describe(av.verify(folder, pin)).splitlines() if ": " in line]
     said = dict(line.split(": ", 1) for line in facts if not line.startswith(" "))
-    page_says = shown(folder, pin)["facts"]
+    page_says = shown(node, folder, pin)["facts"]
     assert list(page_says) == list(said)
     words = (
         "Checked for",

@@ -3,15 +3,13 @@
 
 import asyncio
 import json
-import tempfile
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
-from pathlib import Path
 from typing import Any, Final
 
-import akaion_verify
 import anyio
 import pytest
+from audited import report_of
 from awaits import Cancelled
 
 from runner.capability.tools.web import WebFetch
@@ -27,13 +25,11 @@ from runner.perimeter.flows import Flow, Limits, Sink, SinkKind
 from runner.perimeter.opinions import Opinions
 from runner.perimeter.policy import ToolGrant
 from runner.perimeter.second_model import LocalModel
-from runner.perimeter.trace.note import vkey
 from runner.testing import (
     IN_PROCESS,
     Calling,
     FakeClassifier,
     FakeServerCheck,
-    MemorySigner,
     ScriptedBackend,
 )
 
@@ -132,16 +128,6 @@ WAYS: Final[
 }
 
 
-def verdict(world: Any) -> Any:
-    with tempfile.TemporaryDirectory() as folder:
-        book, pin = Path(folder) / "book", Path(folder) / "pin"
-        book.mkdir()
-        for name, log in world.store.files.items():
-            (book / name).write_bytes(log.durable)
-        pin.write_text(vkey("test/book/device", MemorySigner().public_key))
-        return akaion_verify.verify(book, pin)["verdict"]
-
-
 @pytest.mark.parametrize("by", ["a scope", "the loop"])
 @pytest.mark.parametrize("way", WAYS)
 def test_i4_a_send_has_one_result_wherever_it_is_cancelled(make_world: Any, way: str, by: str) -> None:
@@ -170,7 +156,7 @@ def test_i4_a_send_has_one_result_wherever_it_is_cancelled(make_world: Any, way:
         sends = [each["send_id"] for each in world.records("egress") if each["decision"] != "denied"]
         ended = world.records("egress_result")
         assert sorted(each["send_id"] for each in ended) == sorted(sends), at
-        assert verdict(world) == "PASS", at
+        assert report_of(world.store)["verdict"] == "PASS", at
         results |= {each["status"] for each in ended}
         at += 1
     assert results == {"ok", "cancelled"}

@@ -5,14 +5,12 @@ A real server with TLS on loopback, its own authority, and names that mean what 
 """
 
 import base64
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
-import akaion_verify
 import pytest
+from audited import report_of
 from pages import LOOPBACK, Authority, Names, PageServer, page, redirect
 
 from runner.capability.tools.web import WebFetch
@@ -31,8 +29,7 @@ from runner.perimeter.grants import compile_policy
 from runner.perimeter.policy import ToolGrant
 from runner.perimeter.running import ToolReply
 from runner.perimeter.task import Task
-from runner.perimeter.trace.note import vkey
-from runner.testing import FakeTool, MemorySigner, ScriptedApprover
+from runner.testing import FakeTool, ScriptedApprover
 
 pytestmark = pytest.mark.anyio
 AUTHORITY: Final = Authority()
@@ -132,14 +129,7 @@ class Stage:
     def verdict(self) -> dict[str, Any]:
         """Return what the verifier says of the book."""
         self.world.perimeter.trace.close()
-        with tempfile.TemporaryDirectory() as folder:
-            book, pin = Path(folder) / "book", Path(folder) / "pin"
-            book.mkdir()
-            for name, log in self.world.store.files.items():
-                (book / name).write_bytes(log.durable)
-            pin.write_text(vkey("test/book/device", MemorySigner().public_key))
-            report: dict[str, Any] = akaion_verify.verify(book, pin)
-            return report
+        return report_of(self.world.store)
 
 
 def serving(pages: Mapping[str, Any]) -> PageServer:

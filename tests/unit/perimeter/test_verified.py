@@ -5,13 +5,11 @@ The verifier recomputes the mark of each task from the record (S12). It shares n
 """
 
 import json
-import tempfile
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
-import akaion_verify
 import anyio
+import audited
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -25,12 +23,10 @@ from runner.kernel.ports import GrantedCall, Locality, ToolOutput
 from runner.perimeter.opinions import Opinions
 from runner.perimeter.second_model import LocalModel
 from runner.perimeter.trace import log as log_module
-from runner.perimeter.trace.note import vkey
 from runner.testing import (
     FakeClassifier,
     FakeTool,
     FrozenClock,
-    MemorySigner,
     ScriptedApprover,
     ScriptedBackend,
 )
@@ -132,14 +128,7 @@ def advising(word: Opinion) -> ScriptedBackend:
 
 def report_of(world: Any) -> dict[str, Any]:
     world.perimeter.trace.close()
-    with tempfile.TemporaryDirectory() as folder:
-        book, pin = Path(folder) / "book", Path(folder) / "pin"
-        book.mkdir()
-        for name, log in world.store.files.items():
-            (book / name).write_bytes(log.durable)
-        pin.write_text(vkey("test/book/device", MemorySigner().public_key))
-        report: dict[str, Any] = akaion_verify.verify(book, pin)
-        return report
+    return audited.report_of(world.store)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
